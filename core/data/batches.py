@@ -122,12 +122,9 @@ def place_images(
     """Keep images on the device if they fit, stream them otherwise; their order is the same."""
     if images.nbytes > limit_gb * 2**30:
         return StreamedImages(images, device, channels_last, workers)
-    return ResidentImages(images, device, channels_last, _has_memory_for_floats(images.nbytes, device))
-
-
-def _has_memory_for_floats(size: int, device: torch.device) -> bool:
-    """Return whether images are normalised once, which saves launches: if a GPU has eight times the memory free."""
-    return device.type == "cuda" and 8 * 4 * size <= torch.cuda.mem_get_info(device)[0]
+    # Normalising images once saves launches; floats are four times as large, and may take an eighth of a GPU's memory.
+    normalised = device.type == "cuda" and 8 * 4 * images.nbytes <= torch.cuda.mem_get_info(device)[0]
+    return ResidentImages(images, device, channels_last, normalised)
 
 
 @dataclass(frozen=True)

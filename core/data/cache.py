@@ -132,7 +132,9 @@ class CachedArray:
     def write(self, x: NDArray[np.uint8]) -> None:
         """Keep an array if there is space; a folder that cannot be written to keeps none."""
         try:
-            _remove_unused(self.path.parent)
+            for path in self.path.parent.glob(f"{PREFIX}*"):
+                if path.lstat().st_mtime < time.time() - UNUSED_SECONDS:
+                    path.unlink(missing_ok=True)
             if shutil.disk_usage(self.path.parent).free > 2 * x.nbytes:
                 _write(self.path, x)
         except OSError:
@@ -221,9 +223,3 @@ def _chunks(x: NDArray[np.uint8]) -> Iterator[memoryview]:
     flat = x.reshape(-1)
     for start in range(0, flat.size, CHUNK):
         yield flat[start : start + CHUNK].data
-
-
-def _remove_unused(folder: Path) -> None:
-    for path in folder.glob(f"{PREFIX}*"):
-        if path.lstat().st_mtime < time.time() - UNUSED_SECONDS:
-            path.unlink(missing_ok=True)

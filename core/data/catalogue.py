@@ -26,7 +26,6 @@ from core.data.digit_domains import (
 )
 from core.data.labels import encode_labels
 from core.data.synthetic import TEST_FILE, TRAIN_FILE, read_record
-from core.data.task_data import Split
 from core.errors import InputError
 from core.tasks import DOMAINS_BY_NAME, Domain
 
@@ -186,7 +185,11 @@ def _check_content(name: str, data_dir: Path, files: DomainFiles) -> Iterator[Fi
     train, test = read_domain_files(name, files, Scratch(data_dir, float("inf")))
     counts = (len(train), len(test))
     for split in (train, test):
-        _check_labels(split)
+        y = encode_labels(split, CLASSES).y
+        if len(unknown := np.flatnonzero(y < 0)):
+            raise InputError(f"{split.place}: image {unknown[0]} has no label")
+        if len(absent := np.flatnonzero(np.bincount(y, minlength=len(CLASSES)) == 0)):
+            raise InputError(f"{split.place}: has no image of digit {absent[0]}")
         split.images.read(np.arange(min(SAMPLE_SIZE, len(split))))
         shape = split.images.shape
         if shape[2] not in (1, 3):
@@ -202,13 +205,3 @@ def _check_content(name: str, data_dir: Path, files: DomainFiles) -> Iterator[Fi
     else:
         published = PUBLISHED_SIZES[name]
         yield Finding(name, "doubtful", f"{summary}; published with {published[0]} + {published[1]}")
-
-
-def _check_labels(split: Split) -> None:
-    y = encode_labels(split, CLASSES).y
-    unknown = np.flatnonzero(y < 0)
-    if len(unknown):
-        raise InputError(f"{split.place}: image {unknown[0]} has no label")
-    absent = np.flatnonzero(np.bincount(y, minlength=len(CLASSES)) == 0)
-    if len(absent):
-        raise InputError(f"{split.place}: has no image of digit {absent[0]}")

@@ -71,7 +71,10 @@ def list_folder(folder: Path) -> FolderListing:
         paths += files
         labels += [number] * len(files)
     if not paths:
-        raise InputError(f"{folder}: its folders contain no images (png, jpg, jpeg){_nested_hint(class_folders)}")
+        # Layouts such as Office-31 have their classes one folder down.
+        inner = next((path for path in class_folders if any(child.is_dir() for child in _visible(path))), None)
+        hint = f"; if the classes are in {inner}, name that folder" if inner else ""
+        raise InputError(f"{folder}: its folders contain no images (png, jpg, jpeg){hint}")
     return FolderListing(folder, tuple(paths), tuple(labels), tuple(path.name for path in class_folders))
 
 
@@ -138,12 +141,6 @@ def _visible(folder: Path) -> list[Path]:
 
 def _sort_key(name: str) -> tuple[int, int, str]:
     return (0, int(name), name) if name.isdecimal() else (1, 0, name)
-
-
-def _nested_hint(class_folders: Sequence[Path]) -> str:
-    """Return a hint for layouts such as Office-31, which has its classes one folder down."""
-    inner = next((path for path in class_folders if any(child.is_dir() for child in _visible(path))), None)
-    return f"; if the classes are in {inner}, name that folder" if inner else ""
 
 
 # -- images in an .npz file: x, and optionally y, ybar and classes --------------------------------------------------
@@ -339,13 +336,9 @@ def _count_images(domain: Domain, limit: int) -> int | None:
     arrays = folder / "train.npz" if folder.is_dir() else folder
     if arrays.is_file():
         return count_images(arrays)
-    return _count_files(folder / "train" if (folder / "train").is_dir() else folder, limit)
-
-
-def _count_files(folder: Path, limit: int) -> int | None:
     count = 0
-    for _, _, files in os.walk(folder):
-        count += sum(name.lower().endswith((".png", ".jpg", ".jpeg")) for name in files)
+    for _, _, files in os.walk(folder / "train" if (folder / "train").is_dir() else folder):
+        count += sum(Path(name).suffix.lower() in PICTURE_SUFFIXES for name in files)
         if count >= limit:
             return limit
     return count or None

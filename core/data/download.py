@@ -43,8 +43,13 @@ def fetch_domain(
     name: str, data_dir: Path, progress: FileProgress = lambda name, done, total: None
 ) -> tuple[Path, ...]:
     """Download the missing files of a domain and return them."""
+    if name == "digits":
+        raise InputError("digits: nothing to fetch, they come with scikit-learn")
+    if name not in DOWNLOADABLE and name in GET_COMMANDS:
+        title, command = DOMAINS_BY_NAME[name].title, GET_COMMANDS[name]
+        raise InputError(f"{name}: {title} cannot be downloaded; generate it with `{command}`, or copy its files there")
     if name not in DOWNLOADABLE:
-        raise InputError(_explain_not_downloadable(name))
+        raise InputError(f'"{name}": no such domain; choose one of {", ".join(DOWNLOADABLE)}')
     fetched = []
     for download in downloads(name, data_dir):
         if download.unpacked.is_file():
@@ -114,12 +119,3 @@ def _copy(address: str, path: Path, progress: Callable[[int, int], None]) -> Non
             file.write(chunk)
             done += len(chunk)
             progress(done, total)
-
-
-def _explain_not_downloadable(name: str) -> str:
-    if name == "digits":
-        return "digits: nothing to fetch, they come with scikit-learn"
-    if name in GET_COMMANDS:
-        title, command = DOMAINS_BY_NAME[name].title, GET_COMMANDS[name]
-        return f"{name}: {title} cannot be downloaded; generate it with `{command}`, or copy its files there"
-    return f'"{name}": no such domain; choose one of {", ".join(DOWNLOADABLE)}'

@@ -25,16 +25,16 @@ def common_classes(source: DomainSplits, target: DomainSplits) -> tuple[str, ...
     unnamed = [split for domain in (source, target) for split in domain.splits if split.names is None]
     if names is None:
         names = tuple(str(number) for number in range(max(split.label_count for split in unnamed)))
-    else:
-        _check_numbers(names, unnamed)
+    elif set(names) != {str(number) for number in range(len(names))}:
+        for split in unnamed:
+            if split.label_count:
+                raise InputError(
+                    f"{split.place}: labels are numbers, but the classes are named {_format_names(set(names))}; "
+                    "add an array `classes` with their names"
+                )
     if len(names) < 2:
         raise InputError(f"{source.train.place}: labels contain only {len(names)} class; a task needs two or more")
-    _check_names(source, names)
-    return names
-
-
-def _check_names(source: DomainSplits, names: tuple[str, ...]) -> None:
-    """Refuse what neither the journal of a run nor the file of a model can have."""
+    # Neither the journal of a run nor the file of a model can have more classes or other names.
     if len(names) > MAX_CLASSES:
         raise InputError(f"{source.place}: has {len(names)} classes; at most {MAX_CLASSES} are possible")
     for name in names:
@@ -42,6 +42,7 @@ def _check_names(source: DomainSplits, names: tuple[str, ...]) -> None:
             raise InputError(
                 f"{source.place}: class {name[:80]!a}: expected a name in UTF-8 of at most {MAX_NAME} letters"
             )
+    return names
 
 
 def missing_classes(domain: DomainSplits, classes: tuple[str, ...]) -> str | None:
@@ -59,17 +60,6 @@ def _class_names(domain: DomainSplits) -> tuple[str, ...] | None:
         return None
     all_names = {name for names in named for name in names}
     return named[0] if len(named[0]) == len(all_names) else sort_class_names(tuple(all_names))
-
-
-def _check_numbers(names: tuple[str, ...], unnamed: list[Split]) -> None:
-    """Refuse numeric labels unless the classes are named 0, 1, 2, …"""
-    numbers = {str(number) for number in range(len(names))}
-    for split in unnamed:
-        if split.label_count and set(names) != numbers:
-            raise InputError(
-                f"{split.place}: labels are numbers, but the classes are named {_format_names(set(names))}; "
-                "add an array `classes` with their names"
-            )
 
 
 @dataclass(frozen=True)
@@ -101,7 +91,13 @@ def encode_labels(split: Split, classes: tuple[str, ...]) -> EncodedLabels:
         _check_range(split, "ybar", labels, names)
         rows = np.flatnonzero(labels >= 0)
         mask[rows, indices[labels[rows]]] = True
-    _check_contradictions(split, y, mask, classes)
+    known = np.flatnonzero(y >= 0)
+    wrong = known[mask[known, y[known]]]
+    if len(wrong):
+        raise InputError(
+            f"{split.place}: image {wrong[0]}: its complementary label {classes[y[wrong[0]]]} is also its true label; "
+            "correct one of them"
+        )
     return EncodedLabels(y, mask)
 
 
@@ -123,16 +119,6 @@ def _check_range(split: Split, key: str, labels: Labels, names: tuple[str, ...])
         raise InputError(
             f"{split.place}: {key}: label {labels[high[0]]} of image {high[0]} is out of range; "
             f"there are {len(names)} classes, counted from 0"
-        )
-
-
-def _check_contradictions(split: Split, y: Labels, mask: Mask, classes: tuple[str, ...]) -> None:
-    known = np.flatnonzero(y >= 0)
-    wrong = known[mask[known, y[known]]]
-    if len(wrong):
-        raise InputError(
-            f"{split.place}: image {wrong[0]}: its complementary label {classes[y[wrong[0]]]} is also its true label; "
-            "correct one of them"
         )
 
 

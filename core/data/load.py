@@ -28,7 +28,12 @@ def load_task(config: RunConfig, data_dir: Path, progress: ProgressCallback | No
     scratch = Scratch(data_dir, config.memory_limit_gb * 2**30)
     loader = _Loader(config, data_dir, scratch, progress or (lambda what, done, total: None))
     source, target = loader.read_domain(task.source), loader.read_domain(task.target)
-    _check_labelled(source.train)
+    given = source.train.ybar
+    has_ybar = given is not None and (given.any() if given.ndim == 2 else (given >= 0).any())
+    if not has_ybar and not (source.train.y >= 0).any():
+        raise InputError(
+            f"{source.train.place}: the source has no labels; give complementary labels (ybar) or true ones (y)"
+        )
     classes = common_classes(source, target)
     shape, shape_notes = common_shape(task, source, target, config.image_size)
     train, dropped = loader.source_set(source, source.train, "train", classes, shape)
@@ -115,12 +120,6 @@ class _Loader:
         return read_images(images, rows, shape, self.scratch, progress, cut=self.config.fit == "cut")
 
 
-def _check_labelled(split: Split) -> None:
-    has_ybar = split.ybar is not None and (split.ybar.any() if split.ybar.ndim == 2 else (split.ybar >= 0).any())
-    if not has_ybar and not (split.y >= 0).any():
-        raise InputError(f"{split.place}: the source has no labels; give complementary labels (ybar) or true ones (y)")
-
-
 def common_shape(
     task: Task, source: DomainSplits, target: DomainSplits, image_size: int
 ) -> tuple[Shape, tuple[str, ...]]:
@@ -129,7 +128,15 @@ def common_shape(
     if shape is None:
         custom = [split for domain in (source, target) if domain.is_custom for split in domain.splits]
         channels = max(split.images.shape[2] for split in custom)
-        shape = (*_common_size(custom, image_size), channels)
+        first = custom[0].images.shape
+        for split in custom[1:]:
+            other = split.images.shape
+            if other[:2] != first[:2] and not image_size:
+                raise InputError(
+                    f"{split.place}: images are {other[0]}×{other[1]}, those of {custom[0].place} "
+                    f"{first[0]}×{first[1]}; set image_size to resize all of them"
+                )
+        shape = (*first[:2], channels)
     if image_size:
         shape = (image_size, image_size, shape[2])
     for split in (*source.splits, *target.splits):
@@ -138,26 +145,11 @@ def common_shape(
                 f"{split.place}: images have {split.images.shape[2]} channels, the task's have {shape[2]}; "
                 "only grey (1) and colour (3) can be combined"
             )
-    return shape, tuple(note for domain in (source, target) if domain.is_custom for note in _notes(domain, shape))
-
-
-def _common_size(splits: list[Split], image_size: int) -> tuple[int, int]:
-    first = splits[0].images.shape
-    for split in splits[1:]:
-        shape = split.images.shape
-        if shape[:2] != first[:2] and not image_size:
-            raise InputError(
-                f"{split.place}: images are {shape[0]}×{shape[1]}, those of {splits[0].place} "
-                f"{first[0]}×{first[1]}; set image_size to resize all of them"
-            )
-    return first[:2]
-
-
-def _notes(domain: DomainSplits, shape: Shape) -> list[str]:
-    old = domain.train.images.shape
     notes = []
-    if old[:2] != shape[:2]:
-        notes.append(f"{domain.title}: resized from {old[0]}×{old[1]} to {shape[0]}×{shape[1]}")
-    if old[2] != shape[2]:
-        notes.append(f"{domain.title}: grey images given three equal colours")
-    return notes
+    for domain in (source, target):
+        old = domain.train.images.shape
+        if domain.is_custom and old[:2] != shape[:2]:
+            notes.append(f"{domain.title}: resized from {old[0]}×{old[1]} to {shape[0]}×{shape[1]}")
+        if domain.is_custom and old[2] != shape[2]:
+            notes.append(f"{domain.title}: grey images given three equal colours")
+    return shape, tuple(notes)

@@ -337,17 +337,14 @@ def _read_photographs(folder: Path | None) -> tuple[list[Photograph], str]:
         return list(load_sample_images().images), "scikit-learn's two sample photographs"
     if not folder.is_dir():
         raise InputError(f"{folder}: no such directory of photographs")
-    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in PICTURE_SUFFIXES and path.name[0] != ".")
-    photographs = [
-        photograph for photograph in map(_read_photograph, paths) if min(photograph.shape[:2]) >= MNISTM_SIDE
-    ]
+    photographs = []
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in PICTURE_SUFFIXES and path.name[0] != ".":
+            with open_image(path) as image:
+                photographs.append(np.asarray(image.convert("RGB"), dtype=np.uint8))
+    photographs = [photograph for photograph in photographs if min(photograph.shape[:2]) >= MNISTM_SIDE]
     if not photographs:
         raise InputError(
             f"{folder}: contains no photographs (png, jpg, jpeg) of at least {MNISTM_SIDE}×{MNISTM_SIDE} pixels"
         )
     return photographs, f"{len(photographs)} photographs of {folder.name}"
-
-
-def _read_photograph(path: Path) -> Photograph:
-    with open_image(path) as image:
-        return np.asarray(image.convert("RGB"), dtype=np.uint8)

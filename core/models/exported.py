@@ -54,7 +54,12 @@ def export_onnx(model: Model) -> bytes:
     proto = program.model_proto
     onnx.helper.set_model_props(proto, {KEY: encode_info(model.info)})
     content: bytes = proto.SerializeToString()
-    _check_onnx(model, runtime.InferenceSession(content, providers=["CPUExecutionProvider"]))
+    session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    images = np.random.default_rng(0).integers(0, 256, (3, *model.info.shape), dtype=np.uint8)
+    probabilities, _ = session.run(OUTPUTS, {INPUT: images})
+    difference = float(np.abs(probabilities - model.probabilities(images)).max())
+    if not difference <= TOLERANCE:
+        raise InputError(f"the ONNX model differs from ours by {difference:.2g}, more than {TOLERANCE:g}")
     return content
 
 
@@ -62,14 +67,6 @@ def _program(model: Model) -> torch.export.ExportedProgram:
     classifier = PixelClassifier(model.network.cpu()).eval()
     example = torch.zeros((2, *model.info.shape), dtype=torch.uint8)
     return torch.export.export(classifier, (example,), dynamic_shapes={INPUT: {0: torch.export.Dim.DYNAMIC}})
-
-
-def _check_onnx(model: Model, session: Any) -> None:
-    images = np.random.default_rng(0).integers(0, 256, (3, *model.info.shape), dtype=np.uint8)
-    probabilities, _ = session.run(OUTPUTS, {INPUT: images})
-    difference = float(np.abs(probabilities - model.probabilities(images)).max())
-    if not difference <= TOLERANCE:
-        raise InputError(f"the ONNX model differs from ours by {difference:.2g}, more than {TOLERANCE:g}")
 
 
 def _import_extra(name: str) -> Any:

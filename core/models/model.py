@@ -73,7 +73,14 @@ class Model:
         return self._forward(images)[1].cpu().numpy()
 
     def predict(self, images: NDArray[np.uint8]) -> list[Prediction]:
-        return [self._describe(row) for row in self.probabilities(images)]
+        """Return the prediction for each of the images (N, H, W, C) or (N, H, W)."""
+        predictions = []
+        for row in self.probabilities(images):
+            first, second = (int(index) for index in np.argsort(-row, kind="stable")[:2])
+            predictions.append(
+                Prediction(self.classes[first], float(row[first]), self.classes[second], float(row[second]))
+            )
+        return predictions
 
     def predict_file(self, path: Path | str) -> Prediction:
         """Return the prediction for one picture; an unreadable one is an InputError that names it."""
@@ -88,31 +95,22 @@ class Model:
     @torch.inference_mode()
     def _forward(self, images: NDArray[np.uint8]) -> tuple[Tensor, Tensor]:
         """Return logits and features."""
-        outputs = [self.network(batch) for batch in self._batches(images)]
-        width = self.network.width
-        empty = torch.empty(0, len(self.classes)), torch.empty(0, width)
-        features = torch.cat([features for features, _ in outputs]) if outputs else empty[1]
-        return torch.cat([logits for _, logits in outputs]) if outputs else empty[0], features
+        empty = torch.empty(0, self.network.width), torch.empty(0, len(self.classes))
+        outputs = [self.network(batch) for batch in self._batches(images)] or [empty]
+        features, logits = (torch.cat(parts) for parts in zip(*outputs, strict=True))
+        return logits, features
 
     def _batches(self, images: NDArray[np.uint8]) -> Iterator[Tensor]:
-        x = self._check(images)
-        count = max(1, BATCH_BYTES // (4 * int(np.prod(self.info.shape))))
-        for start in range(0, len(x), count):
-            converted = convert_images(x[start : start + count], self.info.shape, cut=self.cuts_images)
-            yield normalise(torch.from_numpy(np.array(converted)).to(self.device), channels_last=False)
-
-    def _check(self, images: NDArray[np.uint8]) -> NDArray[np.uint8]:
         x = images[..., None] if images.ndim == 3 else images
         if x.dtype != np.uint8 or x.ndim != 4 or is_one_image(images):
             raise InputError(f"images: expected uint8 (N, H, W, C), got {images.dtype} {images.shape}")
         if 0 in x.shape[1:] or not can_convert(x.shape[3], self.info.shape[2]):
             wanted = "×".join(map(str, self.info.shape))
             raise InputError(f"images: expected (N, H, W, C) that can be converted to {wanted}, got {x.shape}")
-        return x
-
-    def _describe(self, row: NDArray[np.float32]) -> Prediction:
-        first, second = (int(index) for index in np.argsort(-row, kind="stable")[:2])
-        return Prediction(self.classes[first], float(row[first]), self.classes[second], float(row[second]))
+        count = max(1, BATCH_BYTES // (4 * int(np.prod(self.info.shape))))
+        for start in range(0, len(x), count):
+            converted = convert_images(x[start : start + count], self.info.shape, cut=self.cuts_images)
+            yield normalise(torch.from_numpy(np.array(converted)).to(self.device), channels_last=False)
 
 
 def load_model(path: Path | str, device: str = "cpu") -> Model:

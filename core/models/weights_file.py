@@ -138,7 +138,8 @@ def read_weights(path: Path) -> tuple[Classifier, ModelInfo]:
             names = list(file.keys())
             tensors = {name: file.get_tensor(name).clone() for name in names}  # aligned, for the same rounding
     except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{path}: is not a complete .safetensors file ({_first_line(error)})") from None
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:160]
+        raise InputError(f"{path}: is not a complete .safetensors file ({reason})") from None
     return build_network(info, tensors, str(path)), info
 
 
@@ -168,7 +169,3 @@ def check_regular(path: Path) -> None:
         raise InputError(f"{path}: {error.strerror or error}") from None
     if not stat.S_ISREG(mode):
         raise InputError(f"{path}: is not a regular file")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:160]

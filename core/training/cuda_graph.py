@@ -7,7 +7,7 @@ same state. Only if both give the same numbers is the graph used.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,7 +16,6 @@ from torch import Tensor
 
 from core.errors import InputError
 from core.methods.algorithm import Algorithm, Batch, StepMetrics
-from core.methods.plan import StagePlan
 
 
 class DeviceNumbers:
@@ -123,7 +122,8 @@ class CapturedStep:
 
     def __init__(self, numbers: DeviceNumbers, graph: Graph, batch: Batch, iteration: int) -> None:
         self._numbers, self._graph = numbers, graph
-        self._batch = _map_tensors(batch, torch.clone)
+        tensors: dict[str, Any] = {field.name: getattr(batch, field.name) for field in fields(batch)}
+        self._batch = Batch(**{name: tensor.clone() for name, tensor in tensors.items() if tensor is not None})
         with numbers.set_to(iteration):
             self._metrics = graph.capture(lambda: numbers.algorithm.train_batch(self._batch, iteration))
         for name, value in self._metrics.on_host.items():
@@ -191,7 +191,9 @@ class IterationRunner:
         phase = self._algorithm.phase_of(iteration)
         if phase in self._captured:
             return self._captured[phase].run(batch, iteration)
-        if self._make_graph and self._is_ready(phase, iteration):
+        done, length = self._algorithm.problem.stage_plan.phase_of(iteration)
+        is_ready = self._eager_iterations[phase] >= EAGER_ITERATIONS and length - done >= MIN_ITERATIONS
+        if self._make_graph and is_ready:
             self._capture(phase, batch, iteration)
             return self.run(batch, iteration)
         self._eager_iterations[phase] += 1
@@ -200,10 +202,6 @@ class IterationRunner:
         with self._numbers.set_to(iteration):  # as in the graph, to the last bit: a resumed run has the same numbers
             return self._numbers.with_numbers(self._algorithm.train_batch(batch, iteration))
 
-    def _is_ready(self, phase: str, iteration: int) -> bool:
-        done, length = self._algorithm.problem.stage_plan.phase_of(iteration)
-        return self._eager_iterations[phase] >= EAGER_ITERATIONS and length - done >= MIN_ITERATIONS
-
     def _capture(self, phase: str, batch: Batch, iteration: int) -> None:
         """Add a graph that computes what the eager step does, or give up graphs and note the reason."""
         assert self._make_graph
@@ -211,7 +209,8 @@ class IterationRunner:
         try:
             captured = CapturedStep(self._numbers, self._make_graph(), batch, iteration)
             before.restore()
-            self._check(captured, before, batch, middle_of_phase(self._algorithm.problem.stage_plan, iteration))
+            done, length = self._algorithm.problem.stage_plan.phase_of(iteration)
+            self._check(captured, before, batch, iteration - done + length // 2)  # the middle of the phase
             self._captured[phase] = captured
         except (CaptureError, RuntimeError) as error:  # what torch raises when an operation cannot be captured
             reason = str(error).splitlines()[0]
@@ -232,7 +231,11 @@ class IterationRunner:
             before.restore()
         (eager, eager_metrics, eager_numbers), (replayed, replayed_metrics, replayed_numbers) = results
         for old, expected, ours in zip(before.values, eager.values, replayed.values, strict=True):
-            if not _is_same_change(old, expected, ours):
+            is_same = torch.equal(expected, ours)
+            if expected.is_floating_point():
+                allowed = TOLERANCE * (expected - old).abs().max() + ROUNDING * expected.abs().max()
+                is_same = bool((expected - ours).abs().max() <= allowed)
+            if not is_same:
                 raise CaptureError("a replay changes the weights otherwise than the step itself")
         if any(not torch.equal(state, replayed.generators[key]) for key, state in eager.generators.items()):
             raise CaptureError("a replay draws other random numbers than the step itself")
@@ -242,12 +245,6 @@ class IterationRunner:
         )
         if eager_numbers != replayed_numbers or not all(is_close):
             raise CaptureError("a replay gives other metrics than the step itself")
-
-
-def middle_of_phase(stage: StagePlan, iteration: int) -> int:
-    """Return an iteration far from the first ones of the phase, where λ and rates differ from theirs."""
-    done, length = stage.phase_of(iteration)
-    return iteration - done + length // 2
 
 
 def make_runner(algorithm: Algorithm, notices: list[str]) -> IterationRunner:
@@ -263,15 +260,3 @@ def make_runner(algorithm: Algorithm, notices: list[str]) -> IterationRunner:
         return IterationRunner(algorithm, None, notices)
     make_graph = partial(CudaGraph, algorithm.generators.values())
     return IterationRunner(algorithm, make_graph, notices, required=choice == "on")
-
-
-def _is_same_change(before: Tensor, expected: Tensor, ours: Tensor) -> bool:
-    if not expected.is_floating_point():
-        return torch.equal(expected, ours)
-    allowed = TOLERANCE * (expected - before).abs().max() + ROUNDING * expected.abs().max()
-    return bool((expected - ours).abs().max() <= allowed)
-
-
-def _map_tensors(batch: Batch, function: Callable[[Tensor], Tensor]) -> Batch:
-    values: dict[str, Any] = {field.name: getattr(batch, field.name) for field in fields(batch)}
-    return replace(batch, **{name: function(value) for name, value in values.items() if isinstance(value, Tensor)})

@@ -85,23 +85,22 @@ def evaluate_classifier(
     trained: int,
 ) -> dict[str, Any]:
     """Evaluate both domains; the keys are fields of `Evaluated`."""
-    logits = predict_logits(classifier, target_test.images, priors.device, bf16, trained=trained)
-    target = evaluate_domain(logits, target_test, priors)
-    values: dict[str, Any] = {
+
+    def evaluate(test_set: TestSet) -> DomainMetrics:
+        logits = predict_logits(classifier, test_set.images, priors.device, bf16, trained=trained)
+        return evaluate_domain(logits, test_set, priors)
+
+    target, source = evaluate(target_test), evaluate(source_test) if source_test else None
+    return {
         "target_accuracy": target.accuracy,
         "target_loss": target.loss,
         "target_entropy": target.entropy,
         "target_information": target.information,
         "confusion": target.confusion,
-        "source_accuracy": None,
+        "source_accuracy": source.accuracy if source else None,
+        "source_loss": source.loss if source else None,
+        "complementary_risk": source.complementary_risk if source else None,
     }
-    if source_test is not None:
-        logits = predict_logits(classifier, source_test.images, priors.device, bf16, trained=trained)
-        source = evaluate_domain(logits, source_test, priors)
-        values["source_accuracy"] = source.accuracy
-        values["source_loss"] = source.loss
-        values["complementary_risk"] = source.complementary_risk
-    return values
 
 
 def label_accuracy(labels: NDArray[np.int64], truth: NDArray[np.int64]) -> float | None:
