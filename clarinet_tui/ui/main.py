@@ -7,11 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from clarinet_tui.history.database import temporary_database
 from clarinet_tui.streams import replace_dead_streams
 from clarinet_tui.ui.feed.history_feed import FPS
-from clarinet_tui.version import version_text
-from core.errors import InputError
 
 MIN_FPS, MAX_FPS = 0.2, 10.0
 PAINTS_PER_UPDATE = 15
@@ -22,6 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Open the app; exit with code 2 and a message if a run does not exist."""
     options = _parser().parse_args(arguments)
     if options.version:
+        from clarinet_tui.version import version_text
+
         print(version_text(options.verbose))
         return
     database = Path(options.db) if options.db else None
@@ -42,13 +41,18 @@ def run_app(
     if problem := _terminal_problem():
         print(f"clarinet-tui: {problem}; use `clarinet ls` to list runs without one", file=sys.stderr)
         return 2
-    try:
-        temporary = None if database else temporary_database(runs_dir)
-    except InputError as error:
-        print(f"clarinet-tui: {error}", file=sys.stderr)
-        return 2
-    if temporary:
-        print(f"clarinet-tui: {runs_dir}: cannot be written: its history is built in a temporary file", file=sys.stderr)
+    if database is None and not _is_own_directory(runs_dir):
+        from clarinet_tui.history.database import temporary_database
+        from core.errors import InputError
+
+        try:
+            database = temporary_database(runs_dir)
+        except InputError as error:
+            print(f"clarinet-tui: {error}", file=sys.stderr)
+            return 2
+        if database:
+            reason = "cannot be written: its history is built in a temporary file"
+            print(f"clarinet-tui: {runs_dir}: {reason}", file=sys.stderr)
     gc.disable()  # objects made for the first paint live on: searching them for garbage costs 10 % of the CPU
     # Textual reads the variable once, when it is imported.
     os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS_PER_UPDATE * fps)))))
@@ -58,7 +62,7 @@ def run_app(
     app = ClarinetApp(
         runs_dir,
         runs=ids,
-        database=database or temporary,
+        database=database,
         data_dir=data_dir,
         fps=fps,
         catches_errors=True,
@@ -68,6 +72,12 @@ def run_app(
     app.run()
     replace_dead_streams()
     return app.return_code or 0
+
+
+def _is_own_directory(runs_dir: Path) -> bool:
+    """Whether directory and history are this user's: a common case, found without slow imports."""
+    paths = (runs_dir, runs_dir / "clarinet.db")
+    return all(not path.exists() or (path.stat().st_uid == os.geteuid() and os.access(path, os.W_OK)) for path in paths)
 
 
 def _terminal_problem() -> str:
@@ -88,6 +98,7 @@ def _find_runs(runs_dir: Path, runs: Sequence[str]) -> tuple[str, ...] | None:
     """Return the ids of the runs without duplicates, or None after printing an error."""
     from clarinet_tui.runs.directory import find_run
     from clarinet_tui.ui.app_state import MAX_OVERLAID
+    from core.errors import InputError
 
     try:
         ids = tuple(dict.fromkeys(find_run(runs_dir, run).id for run in runs))

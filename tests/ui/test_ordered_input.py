@@ -3,10 +3,10 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from textual import events
 from textual.app import ComposeResult
 from textual.keys import _character_to_key

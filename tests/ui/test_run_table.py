@@ -1,10 +1,9 @@
 """The table of runs, and what is repainted when it changes."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from clarinet_tui.history.queries import (
     read_evaluations,

@@ -80,10 +80,10 @@ class HistoryFeed:
         self._ingester.stop()
 
     def _read_failed(self, error: Exception, last: HistorySnapshot | None) -> HistorySnapshot | None:
+        self.read_once.set()
         if not self.opened_before_read:  # the database was being created or rebuilt
             self.opened.wait(self._retry)
             return None
-        self.read_once.set()
         problem = self._describe(error)
         return last if last and last.problem == problem else HistorySnapshot(problem=problem)
 
@@ -140,14 +140,14 @@ class HistoryUpdater:
 
         Without a runs directory nothing is created.
         """
-        # The runs that the database has are shown before ingestion is imported.
-        feed, started = self._feed, time.monotonic()
+        feed = self._feed
+        feed.read_once.wait(RETRY_SECONDS)  # existing runs are shown before ingestion is imported
+        started = time.monotonic()
         if self._db:
             self._db.reopen_if_replaced()
         elif runs_dir.is_dir():
             self._db = self._open(runs_dir)
         feed.opened.set()
-        feed.read_once.wait(RETRY_SECONDS)
         if self._db:
             from clarinet_tui.history.states import update_history
 

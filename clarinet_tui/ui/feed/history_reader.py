@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from clarinet_tui.history.axes import make_axis_map
 from clarinet_tui.history.curves import read_series
@@ -22,14 +24,16 @@ from clarinet_tui.history.queries import (
 )
 from clarinet_tui.history.query_language import QueryError, QueryProblem
 from clarinet_tui.ui.feed.board_reader import BoardReader
-from clarinet_tui.ui.feed.compare_reader import CompareReader
 from clarinet_tui.ui.feed.detail_reader import DetailReader
-from clarinet_tui.ui.feed.reference_reader import ReferenceReader
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, HistorySnapshot, Listing, RunCurves, ViewRequest
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.chart.curve import Curve
+    from clarinet_tui.ui.feed.compare_reader import CompareReader
+    from clarinet_tui.ui.feed.reference_reader import ReferenceReader
+    from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
+    from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
     from clarinet_tui.ui.snapshot.snapshot import DetailRequest, RunDetails
 
 ENDED = "state:finished,failed,stopped"
@@ -50,12 +54,13 @@ class HistoryReader:
     _db: Database | None = None
     _last_key: tuple[object, ...] | None = None
     _curves: dict[CurvesRequest, tuple[RunRow, RunCurves]] = field(default_factory=dict)
+    _comparisons: CompareReader | None = None
+    _references: ReferenceReader | None = None
+    """Created on first use: their imports take too long for the list of runs."""
 
     def __post_init__(self) -> None:
         self._details = DetailReader(self.runs_dir)
         self._board = BoardReader(self.runs_dir)
-        self._comparisons = CompareReader(self.runs_dir)
-        self._references = ReferenceReader(self.runs_dir)
 
     def read(self, request: ViewRequest, *, is_ingested: bool = True, problem: str = "") -> HistorySnapshot | None:
         """Return a snapshot, or None if it would equal the last one."""
@@ -63,7 +68,7 @@ class HistoryReader:
         version = db.rows("PRAGMA data_version")[0][0] if db else None
         files = self._details.read_files(request.detail) if db else ()
         key = (request, version, id(db.connection) if db else None, is_ingested, problem, files)
-        if key == self._last_key and not (self._board.has_more or self._references.has_more):
+        if key == self._last_key and not (self._board.has_more or self.has_more):
             return None
         board = self._board.read(db, request.board)
         snapshot = HistorySnapshot(problem=problem, is_ingested=is_ingested, board=board)
@@ -72,12 +77,12 @@ class HistoryReader:
                 _read_listing(db, request),
                 self._read_all_curves(db, request),
                 self._read_detail(db, request.detail, files),
-                self._comparisons.read(db, request.comparison) if request.comparison else None,
+                self._read_comparison(db, request.comparison) if request.comparison else None,
                 read_query_values(db) if request.query_values else {},
                 problem,
                 is_ingested,
                 board,
-                references=self._references.read(db, request.references),
+                references=self._read_references(db, request.references),
             )
         self._last_key = key
         return snapshot
@@ -90,17 +95,15 @@ class HistoryReader:
     @property
     def has_more(self) -> bool:
         """Whether another read gives more, even if no run writes anything."""
-        return self.is_partial or self._references.has_more
+        return self.is_partial or (self._references is not None and self._references.has_more)
 
     def close(self) -> None:
         if self._db:
             self._db.close()
-        self._db = self._last_key = None
+        self._db = self._last_key = self._comparisons = self._references = None
         self._curves.clear()
         self._details.close()
         self._board.close()
-        self._comparisons.close()
-        self._references.close()
 
     def _open(self) -> Database | None:
         path = self.database or database_path(self.runs_dir)
@@ -122,6 +125,21 @@ class HistoryReader:
                 kept[curves_request] = last if last and last[0] == run else (run, _read_curves(db, run, curves_request))
         self._curves = kept
         return {curves.run.id: curves for _, curves in kept.values()}
+
+    def _read_comparison(self, db: Database, request: ComparisonRequest) -> ComparisonSnapshot:
+        from clarinet_tui.ui.feed.compare_reader import CompareReader
+
+        self._comparisons = self._comparisons or CompareReader(self.runs_dir)
+        return self._comparisons.read(db, request)
+
+    def _read_references(self, db: Database, request: ReferenceRequest | None) -> References | None:
+        if request is None:
+            self._references = None
+            return None
+        from clarinet_tui.ui.feed.reference_reader import ReferenceReader
+
+        self._references = self._references or ReferenceReader(self.runs_dir)
+        return self._references.read(db, request)
 
     def _read_detail(self, db: Database, request: DetailRequest | None, files: tuple[Any, ...]) -> RunDetails | None:
         run = get_run(db, request.run) if request else None

@@ -352,11 +352,11 @@ class HistoryScreen(RunActionScreen):
         await self.query_one(FilterLine).apply_query(query)
 
     def show_groups(self, listing: Listing) -> None:
-        from clarinet_tui.ui.widgets.pick_list import PickList
-
         fields = self.group_fields
         if not fields or not all(len(group.values) == len(fields) for group in listing.groups):
             return  # read for another grouping
+        from clarinet_tui.ui.widgets.pick_list import PickList
+
         lines = format_table(group_table(listing.groups, fields), self.size.width - 2)
         header, *groups = (Content(" ") + line for line in lines)
         self.query_one("#group-head", StyledText).set_content(header)
