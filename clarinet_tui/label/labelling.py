@@ -115,7 +115,7 @@ class Labelling:
             self.answers[line.picture] = line
 
     def _read(self) -> list[AnswerLine]:
-        """Read the answers; a damaged line, such as the last one of a killed process, is asked again."""
+        """Read the answers; a damaged line, such as the last one of a killed process, is a question again."""
         content = read_file(self.answers_file, MAX_BYTES) or b""
         lines = []
         for number, text in enumerate(content.splitlines(), 1):

@@ -29,12 +29,14 @@ def write_environment(
     config: RunConfig,
     *,
     device: str,
+    hardware: dict[str, Any] | None = None,
     command: list[str] | None = None,
-    folder: Path | None = None,
-    extra: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Write environment.json with mode 0600: the patch and the command line may contain secrets."""
-    fields = {
+) -> None:
+    """Write environment.json with mode 0600: the patch and the command line may contain secrets.
+
+    What it had of the attempt before is added to its `earlier_attempts`.
+    """
+    fields: dict[str, Any] = {
         "time": time.time(),
         "host": host_name(),
         "boot": boot_id(),
@@ -45,11 +47,15 @@ def write_environment(
         "versions": versions(),
         "command": command if command is not None else list(sys.argv),
         "seeds": {"run": config.seed, "stage1": config.stage1.seed},
-        "git": git_state(folder or Path.cwd()),
-        **(extra or {}),
+        "git": git_state(Path.cwd()),
+        "hardware": hardware or {},
     }
+    if before := read_environment(run):
+        git, earlier = before.get("git"), before.get("earlier_attempts")
+        last = {name: before.get(name) for name in ("time", "host", "device", "hardware")}
+        last["commit"] = git.get("commit") if isinstance(git, dict) else None
+        fields["earlier_attempts"] = [*(earlier if isinstance(earlier, list) else []), last]
     replace_file(run.environment, msgspec.json.format(msgspec.json.encode(fields)) + b"\n", 0o600)
-    return fields
 
 
 def read_environment(run: RunDirectory) -> dict[str, Any]:

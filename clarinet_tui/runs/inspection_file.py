@@ -112,4 +112,4 @@ class InspectionReport(Struct, frozen=True, omit_defaults=True):
     total: int = 0
     error: str = ""
     pictures: tuple[Picture, ...] = ()
-    """Samples of both domains, if they were asked for."""
+    """Samples of both domains, if they were requested."""

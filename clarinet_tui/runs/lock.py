@@ -122,7 +122,13 @@ def is_same_machine(one: LockOwner, other: LockOwner) -> bool:
 def process_start(pid: int) -> float | None:
     """Return when the process started, or None if it is gone or a zombie."""
     if not Path("/proc/self/stat").exists():
-        return _portable_start(pid)
+        import psutil
+
+        try:
+            process = psutil.Process(pid)
+            return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+        except psutil.Error:
+            return None
     try:
         # The command's name may contain spaces and parentheses, so fields are counted from its end.
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
@@ -130,16 +136,6 @@ def process_start(pid: int) -> float | None:
         return None
     state, start = fields[0], fields[19]
     return None if state in b"ZX" else float(start)
-
-
-def _portable_start(pid: int) -> float | None:
-    import psutil
-
-    try:
-        process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
-    except psutil.Error:
-        return None
 
 
 def _namespace() -> str:

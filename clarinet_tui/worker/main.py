@@ -42,7 +42,7 @@ from core.resolve import changed_settings
 END_HOOK_SECONDS = 35.0
 """The time that --on-end and the notifications of the end may take."""
 FEW_ITERATIONS, FEW_BATCHES = 100, 10
-"""Below these, the user is told that the data has few images."""
+"""Below these, a notice says that the data has few images."""
 
 
 def main() -> int:

@@ -7,13 +7,12 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from clarinet_tui.devices.local import DeviceReader
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.environment import read_environment, write_environment
+from clarinet_tui.runs.environment import write_environment
 from clarinet_tui.runs.journal_writer import FINAL, JournalWriter
 from clarinet_tui.runs.lock import is_batch_job
 from clarinet_tui.runs.memory_peaks import record_memory_peak
@@ -89,9 +88,9 @@ class Recorder:
     def _open(self) -> JournalWriter:
         with DeviceReader(seconds=0) as reader:
             gpu = find_gpu(reader, self.device)
-        extra = {"hardware": describe_hardware(self.device, gpu), **_earlier_attempts(self._run)}
+        hardware = describe_hardware(self.device, gpu)
         try:
-            write_environment(self._run, self._config, device=self.device, extra=extra)
+            write_environment(self._run, self._config, device=self.device, hardware=hardware)
         except OSError as error:  # the journal matters more, and can wait for space
             self._notify(f"{self._run.environment}: {error.strerror or error}")
         journal = JournalWriter(self._run.journal, notify=self._notify, can_wait=lambda: not self._is_stop_requested())
@@ -132,15 +131,3 @@ class Recorder:
                 notified = True
         if database is not None:
             database.close()
-
-
-def _earlier_attempts(run: RunDirectory) -> dict[str, Any]:
-    """Return time, host, device, hardware and commit of earlier attempts, in environment.json "earlier_attempts"."""
-    environment = read_environment(run)
-    if not environment:
-        return {}
-    git = environment.get("git")
-    last = {name: environment.get(name) for name in ("time", "host", "device", "hardware")}
-    last["commit"] = git.get("commit") if isinstance(git, dict) else None
-    earlier = environment.get("earlier_attempts")
-    return {"earlier_attempts": [*(earlier if isinstance(earlier, list) else []), last]}

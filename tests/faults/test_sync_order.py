@@ -1,4 +1,4 @@
-"""What a power failure leaves: content is on the disk before its name is, and the name before a program goes on."""
+"""What a power failure leaves: content is on the disk before its name is, and the name before a program continues."""
 
 import os
 from pathlib import Path

@@ -31,10 +31,11 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_written_for_its_owner_only(tmp_path: Path, repository: Path) -> None:
+def test_written_for_its_owner_only(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = RunDirectory.create(tmp_path / "runs", CONFIG)
     (repository / "code.py").write_text("two\n")
-    write_environment(run, CONFIG, device="cpu", command=["clarinet", "run"], folder=repository, extra={"slot": 1})
+    monkeypatch.chdir(repository)
+    write_environment(run, CONFIG, device="cpu", command=["clarinet", "run"], hardware={"name": "A100"})
     assert stat.S_IMODE(run.environment.stat().st_mode) == 0o600
     fields = read_environment(run)
     assert fields["device"] == "cpu"
@@ -43,7 +44,7 @@ def test_written_for_its_owner_only(tmp_path: Path, repository: Path) -> None:
     assert fields["versions"]["msgspec"]
     assert len(fields["git"]["commit"]) == 40
     assert "+two" in fields["git"]["patch"]
-    assert fields["slot"] == 1
+    assert fields["hardware"] == {"name": "A100"}
     assert {"host", "boot", "python"} <= fields.keys()
 
 

@@ -144,7 +144,7 @@ time.sleep(60)
 
 
 def test_a_process_that_only_locks_the_file_is_named(run: RunDirectory) -> None:
-    """Whoever can read a lock file can lock it, without an identity in the file."""
+    """A user who can read a lock file can lock it, without an identity in the file."""
     run.lock.touch()
     command = [sys.executable, "-c", FLOCK_AS_READER, str(run.lock)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:

@@ -242,13 +242,13 @@ def test_desktop_program_gets_the_text_as_arguments(
 ) -> None:
     program = tmp_path / "notify-send"
     program.write_text(
-        f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]), file=open('said', 'w'))\n"
+        f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]), file=open('shown', 'w'))\n"
     )
     program.chmod(0o700)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert notify(run, "desktop") == []
-    assert json.loads((tmp_path / "said").read_text())[-2:] == ["clarinet on U→M, seed 1: collapse", "few classes → 2"]
+    assert json.loads((tmp_path / "shown").read_text())[-2:] == ["clarinet on U→M, seed 1: collapse", "few classes → 2"]
     program.unlink()
     assert notify(run, "desktop") == ["notify desktop: there is no program notify-send"]
 

@@ -1,5 +1,6 @@
 """Samples of the hardware, with a stand-in for NVIDIA's library: their values, their journal lines and the history."""
 
+import importlib.util
 import os
 import sys
 import threading
@@ -112,6 +113,7 @@ def torch_standin(name: str = "NVIDIA A100", reserved: int = 3 * GIB, peak: int 
         version=SimpleNamespace(cuda="12.8", hip=None),
         get_num_threads=lambda: 4,
         __version__="2.13.0+cu128",
+        __spec__=importlib.util.find_spec("torch"),
     )
 
 

@@ -1,4 +1,4 @@
-"""A worker in a real terminal: it closes, Ctrl+C is pressed once and twice, and the run goes on after a resume."""
+"""A worker in a real terminal: it closes, Ctrl+C is pressed once and twice, and the run continues after a resume."""
 
 import os
 import pty
