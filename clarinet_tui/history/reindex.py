@@ -35,13 +35,14 @@ def open_history(runs_dir: Path, path: Path | None = None, progress: Progress = 
     """Open the history for reading and writing; rebuild it first if an older version has made it."""
     path = path or database_path(runs_dir)
     while True:
-        try:
+        with suppress(OutdatedHistoryError):
             return Database.open(runs_dir, path)
-        except OutdatedHistoryError:
-            progress(0, 0)
-        # Of several processes one rebuilds it, and the others wait.
+        progress(0, 0)
+        # Of several processes one rebuilds it, and the others wait until it is not outdated any more.
         with suppress(LockHeldError), _hold_lock(path, POLL_SECONDS):
-            if _is_outdated(path):
+            try:
+                return Database.open(runs_dir, path)
+            except OutdatedHistoryError:
                 _rebuild(runs_dir, progress, path)
 
 
@@ -59,14 +60,6 @@ def reindex(runs_dir: Path, progress: Progress = no_progress, path: Path | None 
 
 def _hold_lock(path: Path, wait: float) -> AbstractContextManager[object]:
     return hold_lock(path.with_name(f".{path.name}.lock"), f"{path}: its rebuild", wait=wait, private=True)
-
-
-def _is_outdated(path: Path) -> bool:
-    try:
-        Database.open_read_only(path.parent, path).close()
-    except OutdatedHistoryError:
-        return True
-    return False
 
 
 def _rebuild(runs_dir: Path, progress: Progress, path: Path) -> dict[str, str]:
@@ -155,15 +148,10 @@ def _compare_rows(db: Database, run: RunDirectory) -> str:
         for table, sql in ROWS.items():
             if _hash_rows(db, sql, run.id) != _hash_rows(again, sql, run.id):
                 return f"its {table} differ from its journal"
-        if not _have_equal_totals(db, again, run.id):
+        totals = zip(db.tuples(TOTALS, (run.id,)), again.tuples(TOTALS, (run.id,)), strict=True)
+        if any(abs(stored - rebuilt) > TOLERANCE * size for (stored, size), (rebuilt, _) in totals):
             return "its rollups differ from its journal"
     return ""
-
-
-def _have_equal_totals(db: Database, again: Database, run_id: str) -> bool:
-    """Compare the sums of rollups, as far as they do not depend on the version of Python or SQLite."""
-    rows = zip(db.tuples(TOTALS, (run_id,)), again.tuples(TOTALS, (run_id,)), strict=True)
-    return all(abs(stored - rebuilt) <= TOLERANCE * size for (stored, size), (rebuilt, _) in rows)
 
 
 def _hash_rows(db: Database, sql: str, run_id: str) -> str:
