@@ -133,10 +133,10 @@ class RunLog:
 
     def _describe(self, line: bytes) -> list[TimedLine]:
         fields = _parse_event(line)
-        time = fields.get("time") if fields else None
-        time = time if isinstance(time, float | int) else 0.0
         if fields is None:
             return []
+        time = fields.get("time")
+        time = time if isinstance(time, float | int) else 0.0
         return [(time, text) for text in describe_fields(fields, self._run.id, self._runs_dir)]
 
 

@@ -31,6 +31,8 @@ def save(folder: Path, config: RunConfig, state: dict[str, Any]) -> Path:
 
 def load(path: Path, config: RunConfig) -> dict[str, Any]:
     """Return the state in `path`; an unusable file is an InputError."""
+    if path.exists() and not path.is_file():  # reading a named pipe would wait for ever
+        raise InputError(f"{path}: is not a regular file")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:

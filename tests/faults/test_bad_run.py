@@ -19,6 +19,8 @@ from clarinet_tui.runs.problems import find_problems
 from clarinet_tui.ui.feed.history_reader import HistoryReader
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, DetailPart, DetailRequest, ViewRequest
 from core.errors import InputError
+from core.models import checkpoint
+from core.resolve import resolve
 from tests.support.cli import invoke, run_clarinet
 from tests.support.events import step
 from tests.support.finished_runs import make_finished_run
@@ -158,6 +160,12 @@ def test_pipes_links_and_directories_in_place_of_files(template: Path, expected:
     output_of(runs, "report", "--out", str(template.parent / "report.html"))
     assert {problem.file for problem in find_problems(RunDirectory(runs, "badrun"))} == set(RUN_FILES)
     assert "badrun" in invoke(runs, "doctor").stdout
+
+
+def test_a_pipe_in_place_of_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / checkpoint.NAME)
+    with pytest.raises(InputError, match="is not a regular file"):
+        checkpoint.load_latest(tmp_path, resolve(preset="smoke"))
 
 
 DAMAGES = {
