@@ -67,16 +67,16 @@ def bin_curve(curve: Curve, window: tuple[float, float], count: int) -> Columns:
     )
 
 
-def bin_band(x: Floats, low: Floats, high: Floats, window: tuple[float, float], count: int) -> tuple[Floats, Floats]:
+def bin_band(band: Curve, window: tuple[float, float], count: int) -> tuple[Floats, Floats]:
     """Bin the edges of a band into `count` columns, with linear interpolation between points."""
-    if not x.size:
+    if not band.x.size:
         return np.full(count, np.nan), np.full(count, np.nan)
-    bins = _Bins(x, window, count)
+    bins = _Bins(band.x, window, count)
     grid = bins.start + np.arange(count) * bins.width
-    lower, upper = (np.interp(grid, x, edge, np.nan, np.nan) for edge in (low, high))
+    low, high = (np.interp(grid, band.x, edge, np.nan, np.nan) for edge in (band.low, band.high))
     return (
-        np.fmin(lower, bins.reduce(np.fmin, low[bins.points])),
-        np.fmax(upper, bins.reduce(np.fmax, high[bins.points])),
+        np.fmin(low, bins.reduce(np.fmin, band.low[bins.points])),
+        np.fmax(high, bins.reduce(np.fmax, band.high[bins.points])),
     )
 
 

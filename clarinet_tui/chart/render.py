@@ -38,6 +38,14 @@ from clarinet_tui.chart.scales import (
 )
 from clarinet_tui.text import format_duration, format_number, printable
 
+MINIMUM_GUTTER = 6
+"""Width of the y labels, so that stacked charts align."""
+SHADE = "░"
+"""A band without Braille, and its legend marker."""
+DASH = "╍"
+DASH_CELLS = 2
+"""Length of the dashes of lines that coincide."""
+
 
 @dataclass(frozen=True, eq=False)
 class ChartSpec:
@@ -62,8 +70,6 @@ class ChartSpec:
     x_labels: bool = True
     """Whether the x axis is drawn; charts stacked above another one omit it."""
     x_is_time: bool = False
-    gutter: int = 6
-    """Minimum width of the y labels, so that stacked charts align."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,7 @@ def make_axes(spec: ChartSpec) -> Axes:
     height = max(1, spec.height - axis_rows - int(missing))
     scale, low, high = _limits(spec, height)
     ticks = tuple(y_ticks(scale, low, high, tick_count(height)))
-    gutter = max(max((len(tick.label) for tick in ticks), default=0) + 2, spec.gutter)
+    gutter = max([MINIMUM_GUTTER, *(len(tick.label) + 2 for tick in ticks)])
     gutter = gutter if spec.width >= gutter + 12 else 0
     return Axes(
         left=gutter,
@@ -186,14 +192,13 @@ def draw_axes(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
         grid.write(axes.missing_row, axes.left - 5, "NaN │", AXIS)
     if axes.axis_row is not None and axes.left:
         grid.write(axes.axis_row, axes.left - 1, "╰" + "─" * axes.width, AXIS)
-    _draw_x(grid, axes, spec)
-    if spec.crosshair is not None:
-        _draw_pointer(grid, axes, spec, spec.crosshair)
+    if axes.label_row is not None and axes.left:
+        _draw_x(grid, axes, spec, axes.label_row)
+    if spec.crosshair is not None and axes.label_row is not None:
+        _draw_pointer(grid, axes, spec, spec.crosshair, axes.label_row)
 
 
-def _draw_x(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
-    if axes.label_row is None or not axes.left:
-        return
+def _draw_x(grid: CellGrid, axes: Axes, spec: ChartSpec, label_row: int) -> None:
     count = max(2, min(12, axes.width // 11))
     ticks = time_ticks(*axes.x_range, count) if spec.x_is_time else linear_ticks(*axes.x_range, count)
     if spec.x_range == NO_EXTENT and not _shown_values(spec).size:
@@ -207,33 +212,22 @@ def _draw_x(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
             grid.write(axes.axis_row, axes.left + column, "┬", AXIS)
         left = min(axes.left + column - len(tick.label) // 2, spec.width - len(tick.label))
         if left >= free:
-            grid.write(axes.label_row, left, tick.label, LABEL)
+            grid.write(label_row, left, tick.label, LABEL)
             free = left + len(tick.label) + 1
     if axes.axis_row is not None and spec.x_name:
         name = f" {spec.x_name}"[: axes.width]
         grid.write(axes.axis_row, spec.width - len(name), name, LABEL)
 
 
-def _draw_pointer(grid: CellGrid, axes: Axes, spec: ChartSpec, x: float) -> None:
-    """Write the crosshair's x over the labels of the axis."""
+def _draw_pointer(grid: CellGrid, axes: Axes, spec: ChartSpec, x: float, label_row: int) -> None:
+    """Write the crosshair's x over the labels of the axis; large numbers as integers in full."""
     column = axes.column(x)
-    if column is None or axes.label_row is None:
+    if column is None:
         return
-    label = f" {_format_x(x, time=spec.x_is_time)} "
+    number = f"{round(x):,}".replace(",", " ") if abs(x) >= 100 else format_number(x)
+    label = f" {format_duration(x) if spec.x_is_time else number} "
     left = min(max(0, axes.left + column - len(label) // 2), spec.width - len(label))
-    grid.write(axes.label_row, left, label, POINTER)
-
-
-def _format_x(x: float, *, time: bool) -> str:
-    """Format an x value; large ones as integers in full."""
-    if time:
-        return format_duration(x)
-    return f"{round(x):,}".replace(",", " ") if abs(x) >= 100 else format_number(x)
-
-
-SHADE = "░"
-"""A band without Braille, and its legend marker."""
-DASH = "╍"
+    grid.write(label_row, left, label, POINTER)
 
 
 def draw_reference_lines(grid: CellGrid, axes: Axes, lines: list[ReferenceLine]) -> None:
@@ -256,30 +250,19 @@ def draw_bands(grid: CellGrid, axes: Axes, bands: list[Curve]) -> None:
     patterns = np.zeros((axes.height, axes.width), dtype=np.intp)
     styles = np.zeros((axes.height, axes.width), dtype=np.int16)
     for index, band in reversed(list(enumerate(bands))):
-        top, bottom = _edges(band, axes)
+        edges = bin_band(band, axes.x_range, axes.width * glyphs.across)
+        low, high = (axes.scale.heights(edge) for edge in edges)
+        # Values that the scale cannot show end at the lower limit.
+        top, bottom = axes.dot_rows(high), axes.dot_rows(np.maximum(low, axes.low))
         filled = fill_rows(top, bottom, axes.height * glyphs.down)
-        if band.colour_index is not None:
-            grid.tint(axes.left, _covered(filled, glyphs), band.colour_index)
+        if band.colour_index is not None:  # tint the cells that the band fills by more than half
+            share = filled.reshape(axes.height, glyphs.down, axes.width, glyphs.across).mean(axis=(1, 3))
+            grid.tint(axes.left, share > 0.5, band.colour_index)
         pattern = glyphs.patterns(_sparse(filled, index) if glyphs is BRAILLE else filled)
         patterns |= pattern
         styles[pattern > 0] = REFERENCE if band.colour_index is None else band_style(band.colour_index)
     codes = glyphs.table[patterns] if glyphs is BRAILLE else np.where(patterns > 0, np.uint32(ord(SHADE)), np.uint32(0))
     grid.overlay(axes.left, codes, styles)
-
-
-def _edges(band: Curve, axes: Axes) -> tuple[Floats, Floats]:
-    """Return the dot rows of both edges; values that the scale cannot show end at the lower limit."""
-    count = axes.width * axes.glyphs.across
-    low, high = map(axes.scale.heights, bin_band(band.x, band.low, band.high, axes.x_range, count))
-    return axes.dot_rows(high), axes.dot_rows(np.maximum(low, axes.low))
-
-
-def _covered(filled: Flags, glyphs: GlyphSet) -> Flags:
-    """Return the cells that the band fills by more than half, whose background is tinted."""
-    rows, columns = filled.shape[0] // glyphs.down, filled.shape[1] // glyphs.across
-    share = filled.reshape(rows, glyphs.down, columns, glyphs.across).mean(axis=(1, 3))
-    covered: Flags = share > 0.5
-    return covered
 
 
 def _sparse(filled: Flags, index: int) -> Flags:
@@ -291,10 +274,6 @@ def _sparse(filled: Flags, index: int) -> Flags:
     edge = ~(above & below) & (columns % 2 == index % 2)
     sparse: Flags = filled & (texture | edge)
     return sparse
-
-
-DASH_CELLS = 2
-"""Length of the dashes of lines that coincide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,7 +304,7 @@ def render_chart(spec: ChartSpec) -> RenderedChart:
     draw_reference_lines(grid, axes, [item for item in spec.references if isinstance(item, ReferenceLine)])
     draw_bands(grid, axes, [item for item in spec.references if isinstance(item, Curve) and item.filled])
     for mark in spec.marks:
-        _draw_vertical(grid, axes, mark.x, "┊", _mark_style(mark))
+        _draw_vertical(grid, axes, mark.x, "┊", ALARM if mark.is_alarm else MARK)
     _draw_dimmed_lines(grid, axes, spec)
     if spec.smoothing > 0:
         _draw_lines(grid, axes, [(trace.raw, faint_style(trace.colour_index)) for trace in traces])
@@ -392,11 +371,7 @@ def _label_marks(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
         column = axes.column(mark.x)
         if column is not None:
             label = printable(mark.label)[: max(0, axes.width - column - 2)]
-            grid.write(0, axes.left + column + 1, label, _mark_style(mark))
-
-
-def _mark_style(mark: VerticalMark) -> int:
-    return ALARM if mark.is_alarm else MARK
+            grid.write(0, axes.left + column + 1, label, ALARM if mark.is_alarm else MARK)
 
 
 def _draw_vertical(grid: CellGrid, axes: Axes, x: float, character: str, style: int) -> None:

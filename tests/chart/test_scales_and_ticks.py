@@ -1,4 +1,6 @@
-"""Ticks, labels, scales, viewports and lines."""
+"""Ticks, labels, scales, viewports and curves."""
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,9 +87,16 @@ def test_curve_is_sorted_and_read_only() -> None:
     assert line.nearest(2.4) == 1
 
 
-def test_lengths_must_be_equal() -> None:
+@pytest.mark.parametrize("edges", [{}, {"low": [1], "filled": True}])
+def test_lengths_must_be_equal(edges: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="equal lengths"):
-        Curve.through([1, 2], [1])
+        Curve.through([1, 2], [1, 2] if edges else [1], **edges)
+
+
+def test_detail_replaces_the_overview_where_it_is() -> None:
+    overview, detail = (Curve.through(x, x) for x in ([0, 10, 20, 30], [9, 11, 13, 21]))
+    assert overview.with_detail(detail).mean.tolist() == [0, 9, 11, 13, 21, 30]
+    assert overview.with_detail(Curve.through([], [])) is overview
 
 
 def test_extent_without_points_or_with_one_has_width() -> None:

@@ -3,7 +3,6 @@
 A figure shows the runs that the board counts, by task and method in the paper's order.
 """
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +15,17 @@ from clarinet_tui.analysis.choices import BUDGETS, BandKind, Budget, Rule
 from clarinet_tui.analysis.comparison import Side, make_sides
 from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure, FigureCurve, Panel, colour_indices
 from clarinet_tui.analysis.published import find_published
-from clarinet_tui.analysis.run_records import ExcludedRuns, RunRecord, RunRecords
-from clarinet_tui.analysis.seed_curves import BAND_DESCRIPTIONS, POINTS, average_runs, read_run_evaluations, run_curve
+from clarinet_tui.analysis.run_records import ExcludedRuns, RunRecords
+from clarinet_tui.analysis.seed_curves import (
+    BAND_DESCRIPTIONS,
+    POINTS,
+    SeedBand,
+    average_runs,
+    make_seed_band,
+    read_run_evaluations,
+    run_curve,
+)
 from clarinet_tui.analysis.selection import RULE_DESCRIPTIONS, last_stage
-from clarinet_tui.analysis.statistics import t_interval
 from clarinet_tui.chart.curve import Curve
 from clarinet_tui.history.axes import AXES, Axis
 from clarinet_tui.history.curves import list_metrics, read_series
@@ -73,23 +79,9 @@ def task_and_method(side: Side) -> str:
     return f"{format_task(side.task)} {side.title}"
 
 
-def read_record(reader: RunRecords, run: str) -> RunRecord:
-    row = get_run(reader.db, run)
-    if row is None:
-        raise InputError(f"run {run}: its directory has been removed; try again")
-    return reader.record(row)
-
-
-def make_figure_curve(
-    side: Side, colour_index: int, curves: Mapping[str, Curve], band: BandKind, *, exact: bool
-) -> FigureCurve | None:
-    """Average the counted runs of a side; None if they have no values."""
-    seeds = average_runs(side, curves, exact=exact)
-    if not seeds.x.size:
-        return None
-    curve = FigureCurve.through(
-        seeds.x, seeds.mean, *seeds.edges(band), name=side.title, colour_index=colour_index, filled=True
-    )
+def make_figure_curve(seeds: SeedBand, name: str, colour_index: int, band: BandKind) -> FigureCurve:
+    edges = seeds.edges(band)
+    curve = FigureCurve.through(seeds.x, seeds.mean, *edges, name=name, colour_index=colour_index, filled=True)
     return replace(curve, members=tuple(map(thin_curve, seeds.members)))
 
 
@@ -147,8 +139,9 @@ def _accuracy_panel(
     scaled, x_name = scale_curves(by_side, ACCURACY_UNITS.get(axis, ((1.0, AXES[axis]),)))
     drawn, absent = [], []
     for side, curves in zip(sides, scaled, strict=True):
-        curve = make_figure_curve(side, runs.colour_indices[side.method], curves, band, exact=axis != "time")
-        if curve and curve.last is not None:  # a target without labels has no accuracy
+        seeds = average_runs(side, curves, exact=axis != "time")
+        curve = make_figure_curve(seeds, side.title, runs.colour_indices[side.method], band)
+        if curve.last is not None:  # a target without labels has no accuracy
             result = find_published(side.method, task)
             drawn.append(replace(curve, published=result.mean if result else None))
         else:
@@ -157,7 +150,10 @@ def _accuracy_panel(
 
 
 def _accuracy_curve(reader: RunRecords, run: str, axis: Axis) -> Curve:
-    evaluations = read_run_evaluations(reader.db, read_record(reader, run))
+    row = get_run(reader.db, run)
+    if row is None:
+        raise InputError(f"run {run}: its directory has been removed; try again")
+    evaluations = read_run_evaluations(reader.db, reader.record(row))
     return run_curve(reader.db, run, evaluations, "target_accuracy", axis, POINTS)
 
 
@@ -232,11 +228,13 @@ def _loss_panel(runs: FigureRuns, task: str, metric: str, by_side: list[dict[str
     scaled, x_name = scale_curves(by_side, LOSS_UNITS)
     drawn = []
     for side, curves in zip(runs.sides_of_task(task), scaled, strict=True):
-        curve = make_figure_curve(side, runs.colour_indices[side.method], curves, band, exact=False)
-        if curve and len(curves) == 1:
-            (one,) = curves.values()
-            curve = replace(curve, low=one.low, high=one.high)
-        drawn += [replace(curve, members=())] if curve else []
+        seeds = average_runs(side, curves, exact=False)
+        if seeds.x.size:
+            curve = make_figure_curve(replace(seeds, members=()), side.title, runs.colour_indices[side.method], band)
+            if len(curves) == 1:
+                (one,) = curves.values()
+                curve = replace(curve, low=one.low, high=one.high)
+            drawn.append(curve)
     title = metric.replace("_", " ")
     return Panel(f"{format_task(task)}: {title}", x_name, title, tuple(drawn))
 
@@ -270,7 +268,13 @@ def budget_figure(
         for method in sorted({side.method for side in sides if side.task == task}, key=board.methods.index):
             method_sides = [side for side in sides if (side.task, side.method) == (task, method)]
             kept = _comparable(method_sides, along)
-            curves.append(_budget_curve(kept, along, colours[method], band))
+            points = [
+                Curve.through([(side.settings or {})[along]], [run.accuracy])
+                for side in kept
+                for run in side.runs
+                if run.accuracy is not None
+            ]
+            curves.append(make_figure_curve(make_seed_band(points), kept[0].title, colours[method], band))
             excluded += [task_and_method(side) for side in method_sides if side not in kept]
         panels.append(Panel(format_task(task), X_NAME[along], "target accuracy (%)", (*curves,), has_error_bars=True))
     notes = [f"Points: mean over seeds, {RULE_DESCRIPTIONS[rule]}; bars: {BAND_DESCRIPTIONS[band]}."]
@@ -306,26 +310,6 @@ def _comparable(sides: Sequence[Side], along: Budget) -> list[Side]:
     return [best[value] for value in sorted(best)]
 
 
-def _budget_curve(sides: Sequence[Side], along: Budget, colour_index: int, band: BandKind) -> FigureCurve:
-    x = np.array([(side.settings or {})[along] for side in sides], dtype=np.float64)
-    edges = np.array([_error_bar(side, band) for side in sides], dtype=np.float64)
-    mean = np.array([side.accuracy.mean for side in sides], dtype=np.float64)
-    name = sides[0].title
-    return FigureCurve.through(x, mean, *edges.T, name=name, colour_index=colour_index, filled=True)
-
-
-def _error_bar(side: Side, band: BandKind) -> tuple[float, float]:
-    """Return the ends of an error bar, NaN for a single seed."""
-    values = [run.accuracy for run in side.runs if run.accuracy is not None]
-    mean, std = side.accuracy.mean, side.accuracy.std
-    if band == "range":
-        return min(values), max(values)
-    if band == "interval" and (interval := t_interval(values)):
-        return interval.low, interval.high
-    return (mean - std, mean + std) if mean is not None and std is not None else (math.nan, math.nan)
-
-
-Counts = tuple[tuple[int, ...], ...]
 MAXIMUM_MATRICES = 24
 """Matrices in one figure."""
 
@@ -340,22 +324,20 @@ def confusion_figure(reader: RunRecords, runs: FigureRuns) -> Figure:
 
 
 def _matrix(reader: RunRecords, side: Side) -> ConfusionMatrix | None:
-    matrices = [matrix for run in side.counted if (matrix := _last_matrix(reader, run, side.method))]
-    if not matrices:
+    rows = [evaluated[-1] for run in side.counted if (evaluated := _read_confusions(reader, run, side.method))]
+    if not rows:
         return None
-    same_size = [matrix for matrix in matrices if len(matrix) == len(matrices[0])]
-    summed = tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*same_size, strict=True))
+    same_size = [row["confusion"] for row in rows if len(row["confusion"]) == len(rows[0]["confusion"])]
+    summed = tuple(tuple(map(sum, zip(*counts, strict=True))) for counts in zip(*same_size, strict=True))
     seeds = format_count(len(same_size), "run")
     return ConfusionMatrix(f"{task_and_method(side)} ({seeds})", class_names(reader, side.counted, len(summed)), summed)
 
 
-def _last_matrix(reader: RunRecords, run: str, method: str) -> Counts | None:
-    """Return the last valid matrix of the method's last stage; damaged journals may contain others."""
+def _read_confusions(reader: RunRecords, run: str, method: str) -> list[dict[str, Any]]:
+    """Return the evaluations of the method's last stage with a valid matrix; damaged journals may contain others."""
     stage = last_stage(method)
-    for row in reversed(read_evaluations(reader.db, run)):
-        if (stage is None or row["stage"] == stage) and is_confusion_matrix(row["confusion"]):
-            return tuple(tuple(counts) for counts in row["confusion"])
-    return None
+    rows = (row for row in read_evaluations(reader.db, run) if stage is None or row["stage"] == stage)
+    return [row for row in rows if is_confusion_matrix(row["confusion"])]
 
 
 def class_names(reader: RunRecords, runs: Sequence[str], count: int) -> tuple[str, ...]:
@@ -376,9 +358,7 @@ def classes_figure(records: RunRecords, runs: FigureRuns) -> Figure:
     panels, notes = [], ["Target test images of each true class that were classified correctly, in %."]
     for side in runs.sides:
         for run in side.counted:
-            stage = last_stage(side.method)
-            rows = [row for row in read_evaluations(records.db, run) if stage is None or row["stage"] == stage]
-            rows = [row for row in rows if is_confusion_matrix(row["confusion"])]
+            rows = _read_confusions(records, run, side.method)
             if not rows:
                 continue
             names = class_names(records, [run], len(rows[-1]["confusion"]))
