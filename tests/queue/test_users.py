@@ -1,18 +1,19 @@
 """Several users and one runs directory: work runs only as who submitted it, and looking starts nothing of others."""
 
+import fcntl
 import json
 import os
 import signal
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.history.trash import remove_run
+from clarinet_tui.history.trash import remove_run, restore_run
 from clarinet_tui.place import LaunchOptions
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.local import LocalPlace, ensure_supervisor_if_needed
@@ -26,10 +27,13 @@ from clarinet_tui.queue.queue_file import (
     update_queue,
 )
 from clarinet_tui.queue.scheduling import Scheduler
-from clarinet_tui.queue.supervisor import Supervisor, queue_origin
+from clarinet_tui.queue.supervisor import Supervisor, ensure_supervisor, queue_origin
 from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs import ownership
+from clarinet_tui.runs.directory import RunDirectory, list_run_ids
+from clarinet_tui.runs.lock import current_process, is_alive, process_start, read_lock_owner
 from clarinet_tui.runs.ownership import SAFE_VARIABLE, own_path
+from clarinet_tui.runs.stage1 import Stage1Directory
 from core.errors import InputError
 from tests.support.fault_worker import STARTS_FILE
 from tests.support.histories import make_run, write_lock
@@ -37,21 +41,13 @@ from tests.support.supervised import enqueue_directly, make_fault_run, wait_unti
 from tests.support.users import (
     ALICE,
     BOB,
+    held_as,
     require_two_users,
     run_as,
-    running_code,
     shared_directory,
     start_supervisor_as,
 )
 
-LOOK = "local.ensure_supervisor_if_needed(runs)\nprint(*sorted(path.name for path in runs.iterdir()))"
-ALIVE = "print(is_alive(read_lock_owner(RunDirectory(runs, 'one').lock)))"
-HOLD = """
-with RunDirectory(runs, "one").hold_lock():
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-WAIT = 'print("waits", flush=True)\nsys.stdin.read()'
 CPU = Device(key="cpu", label="cpu", name="a CPU")
 PLANTED_COMMAND = ("touch", "/tmp/clarinet-planted")
 
@@ -71,27 +67,42 @@ def write_queue(runs: Path, uid: int, *ids: str, name: str = QUEUE_FILE, mode: i
     os.chown(runs / name, uid, -1)
 
 
+def queue_fault_run(runs: Path, name: str, behaviour: str = "") -> None:
+    enqueue_directly(make_fault_run(runs, name, behaviour))
+
+
+def refusal(attempt: Callable[[], object]) -> str:
+    """Return the error of an attempt; empty if it succeeds."""
+    try:
+        attempt()
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def open_directory(runs: Path) -> list[str]:
+    """Look at the queue as the app does, and return the names of the files."""
+    refusal(lambda: ensure_supervisor_if_needed(runs))
+    return [path.name for path in runs.iterdir()]
+
+
 @pytest.mark.usefixtures("two_users")
 @pytest.mark.parametrize("mode", [0o1777, 0o2775])
 @pytest.mark.parametrize("name", ["queue.json", f"queue.{BOB}.json"])
 def test_looking_at_the_directory_of_another_user_starts_nothing(mode: int, name: str) -> None:
     """Alice writes a queue, also under the name that Bob's would have, and Bob opens the app."""
     with shared_directory(mode) as runs:
-        run_as(ALICE, "make_fault_run(runs, 'one')", runs)
+        run_as(ALICE, make_fault_run, runs, "one")
         write_queue(runs, ALICE, "one", name=name)
-        listed = run_as(
-            BOB,
-            f"try:\n    {LOOK.splitlines()[0]}\nexcept InputError as error:\n    pass\n{LOOK.splitlines()[1]}",
-            runs,
-        )
-        assert "supervisor" not in listed
+        assert not [listed for listed in run_as(BOB, open_directory, runs) if "supervisor" in listed]
 
 
 @pytest.mark.usefixtures("two_users")
 def test_a_supervisor_drops_runs_of_other_users_from_its_queue() -> None:
     with shared_directory(0o1777, owner=BOB) as runs:
-        run_as(ALICE, "make_fault_run(runs, 'one', 'steps=1')", runs, umask=0)
-        run_as(BOB, "enqueue_directly(RunDirectory(runs, 'one'), make_fault_run(runs, 'two', 'steps=1'))", runs)
+        run_as(ALICE, make_fault_run, runs, "one", "steps=1", umask=0)
+        run_as(BOB, enqueue_directly, RunDirectory(runs, "one"))
+        run_as(BOB, queue_fault_run, runs, "two", "steps=1")
         with running_as(BOB, runs):
             wait_until(lambda: not json.loads((runs / "queue.json").read_text()).get("entries"), runs.parent)
         assert not (runs / "one" / STARTS_FILE).exists()
@@ -117,124 +128,132 @@ def running_as(*users_and_runs: object) -> Iterator[None]:
 def test_the_supervisor_of_each_user_feeds_their_own_runs(mode: int, umask: int) -> None:
     with shared_directory(mode) as runs:
         for uid, name in ((ALICE, "one"), (BOB, "two")):
-            run_as(uid, f"enqueue_directly(make_fault_run(runs, {name!r}, 'steps=2'))", runs, umask)
+            run_as(uid, queue_fault_run, runs, name, "steps=2", umask=umask)
         with running_as(ALICE, BOB, runs):
             wait_until(lambda: (runs / "one" / STARTS_FILE).exists(), runs.parent)
             wait_until(lambda: (runs / "two" / STARTS_FILE).exists(), runs.parent)
         assert [(runs / name / STARTS_FILE).stat().st_uid for name in ("one", "two")] == [ALICE, BOB]
 
 
+def attempt_changes(runs: Path) -> list[str]:
+    """Try to change the run of another user in every way, and return the errors."""
+    run = RunDirectory(runs, "one")
+    attempts: list[Callable[[], object]] = [
+        lambda: requests.stop(run),
+        lambda: requests.resume([run], LaunchOptions.from_paths(runs, runs)),
+        lambda: requests.cancel(runs, ["one"]),
+        lambda: requests.move(runs, ["one"], 0),
+        lambda: remove_run(run),
+    ]
+    return [refusal(attempt) for attempt in attempts]
+
+
+def look_at_queues(runs: Path) -> tuple[list[tuple[str, bool]], int]:
+    """Return the runs in all queues, with whether they are another user's, and the number in one's own."""
+    return [(entry.id, entry.user != "") for entry in read_all_queues(runs).entries], len(read_queue(runs).entries)
+
+
 @pytest.mark.usefixtures("two_users")
 @pytest.mark.parametrize(("mode", "umask"), [(0o2775, 0o002), (0o3775, 0o022)])
 def test_others_see_a_run_and_its_place_in_the_queue_and_change_neither(mode: int, umask: int) -> None:
     with shared_directory(mode) as runs:
-        run_as(ALICE, "enqueue_directly(make_fault_run(runs, 'one'))", runs, umask)
-        attempts = """
-from clarinet_tui.history.trash import remove_run
-run = RunDirectory(runs, "one")
-print([(entry.id, entry.user != "") for entry in read_all_queues(runs).entries], read_queue(runs).entries)
-for attempt in (
-    lambda: requests.stop(run),
-    lambda: requests.resume([run], LaunchOptions.from_paths(runs, runs)),
-    lambda: requests.cancel(runs, ["one"]),
-    lambda: requests.move(runs, ["one"], 0),
-    lambda: remove_run(run),
-):
-    try:
-        attempt()
-        print("done")
-    except InputError as error:
-        print(error)
-print(os.access(run.config, os.W_OK), os.access(run.path, os.W_OK))
-"""
-        seen, *errors, writable = run_as(BOB, attempts, runs, umask).splitlines()
-        assert seen == "[('one', True)] ()"
+        run_as(ALICE, queue_fault_run, runs, "one", umask=umask)
+        assert run_as(BOB, look_at_queues, runs, umask=umask) == ([("one", True)], 0)
+        errors = run_as(BOB, attempt_changes, runs, umask=umask)
         assert [error.startswith(f"run one: belongs to user {ALICE}: only they can ") for error in errors] == [True] * 5
-        assert writable == "False False"
+        for path in (runs / "one", runs / "one" / "config.toml"):
+            assert not run_as(BOB, os.access, path, os.W_OK)
 
 
 @pytest.mark.usefixtures("two_users")
 def test_the_runs_of_a_private_umask_are_not_seen() -> None:
     with shared_directory(0o3775) as runs:
-        run_as(ALICE, "enqueue_directly(make_fault_run(runs, 'one'))", runs, umask=0o077)
-        assert run_as(BOB, "print(list_run_ids(runs), read_all_queues(runs).entries)", runs) == "[] ()"
+        run_as(ALICE, queue_fault_run, runs, "one", umask=0o077)
+        assert run_as(BOB, list_run_ids, runs) == []
+        assert run_as(BOB, look_at_queues, runs) == ([], 0)
+
+
+def remove_and_restore(runs: Path, name: str, database: Path) -> str:
+    remove_run(make_fault_run(runs, name), database)
+    return restore_run(runs, name, database).id
 
 
 @pytest.mark.usefixtures("two_users")
 @pytest.mark.parametrize("mode", [0o2775, 0o3775])
 def test_each_user_deletes_and_restores_their_own_runs(mode: int) -> None:
-    code = """
-from clarinet_tui.history.trash import remove_run, restore_run
-name = sys.argv[1] and os.environ["NAME"]
-remove_run(make_fault_run(runs, name), Path(os.environ["DB"]))
-print(restore_run(runs, name, Path(os.environ["DB"])).id)
-"""
     with shared_directory(mode) as runs:
         for uid, name in ((ALICE, "one"), (BOB, "two")):
             database = runs.parent / str(uid)
             database.mkdir()
             os.chown(database, uid, -1)
-            variables = {"NAME": name, "DB": str(database / "history.db")}
-            assert run_as(uid, code, runs, 0o022, variables) == name
+            assert run_as(uid, remove_and_restore, runs, name, database / "history.db") == name
 
 
 @pytest.mark.usefixtures("two_users")
 def test_another_user_cannot_open_and_so_cannot_lock_the_queue() -> None:
     with shared_directory(0o2775) as runs:
-        run_as(ALICE, "enqueue_directly(make_fault_run(runs, 'one'))", runs, umask=0o002)
-        assert run_as(BOB, "print(os.access(runs / 'queue.lock', os.R_OK))", runs) == "False"
+        run_as(ALICE, queue_fault_run, runs, "one", umask=0o002)
+        assert not run_as(BOB, os.access, runs / "queue.lock", os.R_OK)
+
+
+@contextmanager
+def planted_lock(lock: Path, pid: int) -> Iterator[None]:
+    """Write and hold a lock that names another process as its owner."""
+    owner = msgspec.structs.replace(current_process(), pid=pid, start=process_start(pid), beat=1.0)
+    lock.write_bytes(msgspec.json.encode(owner))
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def try_to_start_supervisor(runs: Path) -> str:
+    return refusal(lambda: ensure_supervisor(runs))
 
 
 @pytest.mark.usefixtures("two_users")
 @pytest.mark.parametrize("mode", [0o1777, 0o2775])
 def test_a_planted_lock_makes_no_one_kill_a_process_of_their_own(mode: int) -> None:
     """Bob names a process of Alice in a file that has the name of her supervisor's lock, and holds it."""
-    plant = f"""
-import fcntl, msgspec
-from clarinet_tui.runs.lock import current_process, process_start
-owner = msgspec.structs.replace(current_process(), pid=PID, start=process_start(PID), beat=1.0)
-lock = runs / "supervisor.{ALICE}.lock"
-lock.write_bytes(msgspec.json.encode(owner))
-with lock.open() as file:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-    attempt = "try:\n    ensure_supervisor(runs)\nexcept InputError as error:\n    print(error)"
-    with shared_directory(mode, owner=BOB) as runs, running_code(ALICE, WAIT, runs) as victim:
-        with running_code(BOB, plant.replace("PID", str(victim.pid)), runs):
-            error = run_as(ALICE, attempt, runs)
-        assert victim.poll() is None
-        name = f"supervisor.{ALICE}.lock"
-        assert error == f"{runs / name}: belongs to user {BOB}, but has the name of your own file: remove it"
+    with shared_directory(mode, owner=BOB) as runs, held_as(ALICE, nullcontext) as victim:
+        lock = runs / f"supervisor.{ALICE}.lock"
+        with held_as(BOB, planted_lock, lock, victim.pid):
+            error = run_as(ALICE, try_to_start_supervisor, runs)
+        assert victim.is_alive()
+        assert error == f"{lock}: belongs to user {BOB}, but has the name of your own file: remove it"
+
+
+def claim_stage1(runs: Path) -> tuple[object, list[bool]]:
+    """Return the origin of a shared stage 1, and which of its locks this user can open once they have claimed it."""
+    stage1 = Stage1Directory(runs, "key")
+    found = stage1.read_origin()
+    with stage1.hold_lock():
+        stage1.claim("one")
+    return found, [os.access(path, os.R_OK) for path in sorted(runs.glob("stage1*/key/lock"))]
 
 
 @pytest.mark.usefixtures("two_users")
 def test_a_shared_stage_1_takes_nothing_of_another_user_and_cannot_be_locked_by_them() -> None:
-    code = """
-from clarinet_tui.runs.stage1 import Stage1Directory
-stage1 = Stage1Directory(runs, "key")
-found = stage1.read_origin()
-with stage1.hold_lock():
-    stage1.claim("one")
-print(found, [os.access(path, os.R_OK) for path in sorted(runs.glob("stage1*/key/lock"))])
-"""
     with shared_directory(0o2775) as runs:
-        assert run_as(ALICE, code, runs, umask=0o002) == "None [True]"
-        assert run_as(BOB, code, runs, umask=0o002) == "None [False, True]"
+        assert run_as(ALICE, claim_stage1, runs, umask=0o002) == (None, [True])
+        assert run_as(BOB, claim_stage1, runs, umask=0o002) == (None, [False, True])
         assert [stat.S_IMODE(path.stat().st_mode) & 0o777 for path in runs.glob("stage1*")] == [0o755, 0o755]
+
+
+def is_worker_alive(run: RunDirectory) -> bool | None:
+    owner = read_lock_owner(run.lock)
+    assert owner is not None
+    return is_alive(owner)
 
 
 @pytest.mark.usefixtures("two_users")
 def test_a_worker_that_is_hidden_from_other_users_does_not_count_as_dead() -> None:
     """With the mount option hidepid, /proc shows only the user's own processes."""
     with shared_directory(0o2775) as runs:
-        run_as(ALICE, "make_fault_run(runs, 'one')", runs)
-        with running_code(ALICE, HOLD, runs) as holder:
-            assert run_as(BOB, ALIVE, runs) == "True"
-            assert run_as(BOB, ALIVE, runs, hide_processes=True) == "None"
-        assert holder.returncode is not None
-        assert run_as(BOB, ALIVE, runs, hide_processes=True) == "False"
+        run = run_as(ALICE, make_fault_run, runs, "one")
+        with held_as(ALICE, RunDirectory.hold_lock, run):
+            assert run_as(BOB, is_worker_alive, run) is True
+            assert run_as(BOB, is_worker_alive, run, hide_processes=True) is None
+        assert run_as(BOB, is_worker_alive, run, hide_processes=True) is False
 
 
 def test_a_command_in_a_queue_that_others_can_write_is_ignored(tmp_path: Path) -> None:

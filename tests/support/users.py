@@ -1,38 +1,37 @@
 """Two ordinary users who share a runs directory. Only root can become them: tests are skipped for other users."""
 
+import ctypes
 import os
-import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.forked_python import TIMEOUT, forkserver
+
 ROOT = Path(__file__).parents[2]
 ALICE, BOB, GROUP = 64101, 64102, 64100
-PACKAGES = sysconfig.get_path("purelib")
+ENVIRONMENT = {
+    "PATH": os.environ["PATH"],
+    "PYTHONPATH": f"{ROOT}:{sysconfig.get_path('purelib')}",
+    "HOME": "/nonexistent",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 PYTHONS = (sys.executable, "/usr/bin/python3")
-PRELUDE = """
-import os, sys
-from pathlib import Path
-from clarinet_tui.queue import local, requests
-from clarinet_tui.queue.queue_file import *
-from clarinet_tui.place import LaunchOptions
-from clarinet_tui.queue.supervisor import *
-from clarinet_tui.runs.directory import RunDirectory, list_run_ids
-from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.lock import is_alive
-from core.errors import InputError
-from tests.support.supervised import enqueue_directly, make_fault_run
-runs = Path(sys.argv[1])
-"""
+NEW_MOUNTS = 0x00020000
+"""CLONE_NEWNS of unshare(2)."""
 
 
 @cache
@@ -48,12 +47,10 @@ def require_two_users() -> None:
 def _find_python() -> str | None:
     """Return an interpreter that the users can run: that of root may be in a private directory."""
     for python in PYTHONS:
-        try:
-            result = _run(ALICE, 0o022, [python, "-P", "-c", PRELUDE, "/"], {})
-        except PermissionError:
-            continue
-        if result.returncode == 0:
-            return python
+        command = [python, "-P", "-c", "import tests.support.supervised"]
+        with suppress(PermissionError):
+            if subprocess.run(command, capture_output=True, timeout=TIMEOUT, **_identity(ALICE, 0o022)).returncode == 0:
+                return python
     return None
 
 
@@ -73,71 +70,86 @@ def shared_directory(mode: int, owner: int = ALICE) -> Iterator[Path]:
 
 
 def run_as(
-    uid: int,
-    code: str,
-    runs: Path,
-    umask: int = 0o022,
-    variables: Mapping[str, str] | None = None,
-    *,
-    hide_processes: bool = False,
-) -> str:
-    """Run Python code as a user, with `runs` as the runs directory, and return what it prints."""
-    command = [_find_python() or "", "-P", "-c", PRELUDE + code, str(runs)]
-    run = _run_with_hidden_processes if hide_processes else _run
-    result = run(uid, umask, command, variables or {})
-    assert result.returncode == 0, result.stderr
-    return result.stdout.strip()
-
-
-def _run_with_hidden_processes(
-    uid: int, umask: int, command: list[str], variables: Mapping[str, str]
-) -> "subprocess.CompletedProcess[str]":
-    """Run a command where /proc shows a user only their own processes."""
-    hide = "mount -t proc -o hidepid=2 proc /proc || exit 99; "
-    become = ["setpriv", f"--reuid={uid}", f"--regid={GROUP}", "--clear-groups", *command]
-    script = hide + shlex.join(["exec", *become])
-    environment = _identity(uid, umask, variables)["env"]
-    result = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd="/",
-        env=environment,
-    )
-    if result.returncode in (1, 99) and not result.stdout and "mount" in result.stderr:
-        pytest.skip(f"processes cannot be hidden here: {result.stderr.strip()[-200:]}")
+    uid: int, function: Callable[..., Any], *arguments: Any, umask: int = 0o022, hide_processes: bool = False
+) -> Any:
+    """Call a function in a process of a user, where /proc may show only their own processes; return its result."""
+    ours, theirs = forkserver.Pipe()
+    call = (theirs, uid, umask, hide_processes, function, arguments)
+    process = forkserver.Process(target=_call, args=call, daemon=True)
+    process.start()
+    theirs.close()
+    outcome, result = ours.recv()
+    process.join(TIMEOUT)
+    if outcome == "skipped":
+        pytest.skip(f"processes cannot be hidden here: {result}")
+    assert outcome == "returned", result
     return result
 
 
+def _call(
+    pipe: Connection, uid: int, umask: int, hide_processes: bool, function: Callable[..., Any], arguments: Any
+) -> None:
+    try:
+        if hide_processes and (error := _hide_processes()):
+            pipe.send(("skipped", error))
+        else:
+            _become(uid, umask)
+            pipe.send(("returned", function(*arguments)))
+    except BaseException:  # noqa: BLE001 - the test reports it
+        pipe.send(("failed", traceback.format_exc()))
+
+
 @contextmanager
-def running_code(uid: int, code: str, runs: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Run Python code as a user while it waits for its input to end, from the line that it prints first."""
-    command = [_find_python() or "", "-P", "-c", PRELUDE + code, str(runs)]
-    options = _identity(uid, 0o022, {})
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline()
+def held_as(uid: int, enter: Callable[..., AbstractContextManager[Any]], *arguments: Any) -> Iterator[BaseProcess]:
+    """Keep a context manager open in a process of a user until the block ends."""
+    ours, theirs = forkserver.Pipe()
+    process = forkserver.Process(target=_hold, args=(theirs, uid, enter, arguments), daemon=True)
+    process.start()
+    theirs.close()
+    assert ours.recv() == "entered"
+    try:
         yield process
+    finally:
+        ours.close()
+        process.join(TIMEOUT)
+
+
+def _hold(pipe: Connection, uid: int, enter: Callable[..., AbstractContextManager[Any]], arguments: Any) -> None:
+    _become(uid, 0o022)
+    with enter(*arguments):
+        pipe.send("entered")
+        with suppress(EOFError):
+            pipe.recv()
+
+
+def _become(uid: int, umask: int) -> None:
+    os.setgroups([GROUP])
+    os.setgid(GROUP)
+    os.setuid(uid)
+    os.umask(umask)
+    os.chdir("/")
+    os.environ.clear()
+    os.environ.update(ENVIRONMENT)
+
+
+def _hide_processes() -> str:
+    """Mount a /proc that shows users their own processes; return why that is impossible."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(NEW_MOUNTS):
+        return os.strerror(ctypes.get_errno())
+    for arguments in (["--make-rprivate", "/"], ["-t", "proc", "-o", "hidepid=2", "proc", "/proc"]):
+        result = subprocess.run(["mount", *arguments], capture_output=True, text=True)
+        if result.returncode:
+            return result.stderr.strip()
+    return ""
 
 
 def start_supervisor_as(uid: int, runs: Path, umask: int = 0o022) -> "subprocess.Popen[bytes]":
     """Start a supervisor with workers that train nothing."""
     command = [_find_python() or "", "-P", "-m", "tests.support.supervised", str(runs)]
     with (runs.parent / f"supervisor-{uid}.log").open("ab") as log:
-        return subprocess.Popen(command, stdout=log, stderr=log, **_identity(uid, umask, {}))
+        return subprocess.Popen(command, stdout=log, stderr=log, **_identity(uid, umask))
 
 
-def _run(uid: int, umask: int, command: list[str], variables: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **_identity(uid, umask, variables))
-
-
-def _identity(uid: int, umask: int, variables: Mapping[str, str]) -> dict[str, Any]:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": f"{ROOT}:{PACKAGES}",
-        "HOME": "/nonexistent",
-        "OMP_NUM_THREADS": "1",
-    }
-    environment |= {"PYTHONDONTWRITEBYTECODE": "1", **variables}
-    return {"user": uid, "group": GROUP, "extra_groups": [GROUP], "umask": umask, "cwd": "/", "env": environment}
+def _identity(uid: int, umask: int) -> dict[str, Any]:
+    return {"user": uid, "group": GROUP, "extra_groups": [GROUP], "umask": umask, "cwd": "/", "env": ENVIRONMENT}
