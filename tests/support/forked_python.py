@@ -26,7 +26,15 @@ from clarinet_tui.runs.directory import RunDirectory
 TIMEOUT = 120.0
 forkserver = multiprocessing.get_context("forkserver")
 forkserver.set_forkserver_preload(
-    ["core.training.train", "core.data.load", "torch._inductor", "clarinet_tui.worker.main", "clarinet_tui.cli.main"]
+    [
+        "core.training.train",
+        "core.data.load",
+        "torch._inductor",
+        "clarinet_tui.worker.main",
+        "clarinet_tui.cli.ls",
+        "clarinet_tui.cli.main",
+        "sqlite_utils",
+    ]
 )
 
 
