@@ -49,6 +49,32 @@ for device in devices:
     torch.ones(64, 64, device=device).mm(torch.ones(64, 64, device=device)).sum().item()
 print(json.dumps({"version": torch.__version__, "devices": devices}))
 """
+LOW_SPACE, TOO_LITTLE_SPACE = 5 * 10**9, 200 * 10**6
+"""Bytes of free disk space below which the check warns and fails."""
+SHARED = frozenset(
+    {"9p", "afs", "beegfs", "ceph", "cifs", "gpfs", "lustre", "nfs", "nfs4", "smb3", "smbfs"}
+    | {"fuse.ceph", "fuse.glusterfs", "fuse.sshfs"}
+)
+"""Network file systems, on which SQLite's locks and shared memory do not work between machines."""
+MAX_CLOCK_OFFSET = 5.0
+MAX_NAMED = 5
+SLURM = "Slurm"
+NODE_SECONDS = 60.0
+_NODE_PROBE = """
+import fcntl, sys
+try:
+    file = open(sys.argv[1])
+except OSError:
+    print("missing")
+    sys.exit()
+try:
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    print("held")
+else:
+    print("free")
+"""
+"""Run on a node while this machine holds the lock of a file."""
 
 
 @dataclass(frozen=True)
@@ -156,16 +182,6 @@ def _colours(environ: Mapping[str, str], term: str) -> str:
     if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or term.endswith("-direct"):
         return "16 million colours"
     return "256 colours" if "256color" in term else "16 colours"
-
-
-LOW_SPACE, TOO_LITTLE_SPACE = 5 * 10**9, 200 * 10**6
-"""Bytes of free disk space below which the check warns and fails."""
-SHARED = frozenset(
-    {"9p", "afs", "beegfs", "ceph", "cifs", "gpfs", "lustre", "nfs", "nfs4", "smb3", "smbfs"}
-    | {"fuse.ceph", "fuse.glusterfs", "fuse.sshfs"}
-)
-"""Network file systems, on which SQLite's locks and shared memory do not work between machines."""
-MAX_CLOCK_OFFSET = 5.0
 
 
 def nearest_existing(path: Path) -> Path:
@@ -313,9 +329,6 @@ def check_supervisor(runs_dir: Path) -> CheckResult:
     return CheckResult("supervisor", "good", f"process {owner.pid} on {owner.host}")
 
 
-MAX_NAMED = 5
-
-
 def check_run_files(runs_dir: Path) -> CheckResult:
     """Read every file of every run but the lines of the journals."""
     runs = list_runs(runs_dir)
@@ -349,25 +362,6 @@ def _list(sentences: Sequence[str]) -> str:
     return "; ".join(sentences[:MAX_NAMED]) + more
 
 
-NAME = "Slurm"
-NODE_SECONDS = 60.0
-_PROBE = """
-import fcntl, sys
-try:
-    file = open(sys.argv[1])
-except OSError:
-    print("missing")
-    sys.exit()
-try:
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-except BlockingIOError:
-    print("held")
-else:
-    print("free")
-"""
-"""Run on a node while this machine holds the lock of a file."""
-
-
 def has_slurm() -> bool:
     return shutil.which("sinfo") is not None
 
@@ -376,14 +370,24 @@ def check_controller() -> CheckResult:
     try:
         partitions = list_partitions()
     except SlurmError as error:
-        return CheckResult(NAME, "warning", str(error))
+        return CheckResult(SLURM, "warning", str(error))
     names = ", ".join(partition.name for partition in partitions[:5])
-    return CheckResult(NAME, "good", f"{format_count(len(partitions), 'partition')}: {names}")
+    return CheckResult(SLURM, "good", f"{format_count(len(partitions), 'partition')}: {names}")
 
 
 def probe_lock_on_node(path: Path) -> str:
     """Return held, free or missing, as a node of the default partition sees a file that is locked here."""
-    command = ["--quiet", "--immediate=30", "--ntasks=1", "--time=1", sys.executable, "-P", "-c", _PROBE, str(path)]
+    command = [
+        "--quiet",
+        "--immediate=30",
+        "--ntasks=1",
+        "--time=1",
+        sys.executable,
+        "-P",
+        "-c",
+        _NODE_PROBE,
+        str(path),
+    ]
     return call("srun", *command, timeout=NODE_SECONDS).stdout.strip()
 
 
@@ -395,13 +399,13 @@ def check_node(runs_dir: Path, probe: Callable[[Path], str] = probe_lock_on_node
             fcntl.flock(file, fcntl.LOCK_EX)
             answer = probe(Path(file.name))
     except SlurmError as error:
-        return CheckResult(f"{NAME} node", "warning", f"not checked: {error}", "try again when a node is idle")
+        return CheckResult(f"{SLURM} node", "warning", f"not checked: {error}", "try again when a node is idle")
     except OSError as error:
-        return CheckResult(f"{NAME} node", "warning", f"not checked: {folder}: {error.strerror or error}")
+        return CheckResult(f"{SLURM} node", "warning", f"not checked: {folder}: {error.strerror or error}")
     if answer == "held":
-        return CheckResult(f"{NAME} node", "good", f"sees {folder} and its locks")
+        return CheckResult(f"{SLURM} node", "good", f"sees {folder} and its locks")
     if answer == "missing":
         advice = "use a --runs-dir on a file system that all nodes mount"
-        return CheckResult(f"{NAME} node", "bad", f"does not see {folder}", advice)
+        return CheckResult(f"{SLURM} node", "bad", f"does not see {folder}", advice)
     message = f"sees {folder}, but not its locks (flock): a second attempt waits for a stale lease, {STALE_SECONDS:g} s"
-    return CheckResult(f"{NAME} node", "warning", message, "nothing to do; ask for a mount with locks across nodes")
+    return CheckResult(f"{SLURM} node", "warning", message, "nothing to do; ask for a mount with locks across nodes")

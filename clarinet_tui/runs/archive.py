@@ -53,6 +53,16 @@ PRIVATE = frozenset({ENVIRONMENT, LOG})
 MTIME = int(EPOCH.timestamp())
 """The modification time of every packed file: a recent one would make an imported run look alive."""
 CHUNK = 1 << 20
+BLOCK = tarfile.BLOCKSIZE
+NAME = re.compile(rf"([0-9a-z]+)/({'|'.join(map(re.escape, (*PORTABLE_FILES, *CHECKPOINT_FILES)))})", re.ASCII)
+MAX_BYTES = PARSED | {
+    ANNOTATIONS: 64 << 20,
+    "pseudo_labels.npy": 1 << 30,
+    MANIFEST: 64 << 20,
+}
+"""Size limits of files that are read into memory as a whole."""
+TEMPORARY = ".import-"
+LEFTOVER_AGE = 60.0
 
 
 class PackedFile(msgspec.Struct, frozen=True):
@@ -210,16 +220,6 @@ class _HashingReader:
         return content
 
 
-BLOCK = tarfile.BLOCKSIZE
-NAME = re.compile(rf"([0-9a-z]+)/({'|'.join(map(re.escape, (*PORTABLE_FILES, *CHECKPOINT_FILES)))})", re.ASCII)
-MAX_BYTES = PARSED | {
-    ANNOTATIONS: 64 << 20,
-    "pseudo_labels.npy": 1 << 30,
-    MANIFEST: 64 << 20,
-}
-"""Size limits of files that are read into memory as a whole."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """Limits of an unpacked archive: a small file may unpack to more than any disk holds."""
@@ -318,8 +318,6 @@ def _chunks(source: _GzipSource, size: int) -> Iterator[bytes]:
 
 
 DEFAULT_LIMITS = Limits()
-TEMPORARY = ".import-"
-LEFTOVER_AGE = 60.0
 
 
 @dataclass(frozen=True)

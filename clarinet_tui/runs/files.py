@@ -20,6 +20,22 @@ from core.files import OWN_FILE
 
 USER_FILE = 0o666
 """The mode of exports before the umask, which alone decides who may write them."""
+MAX_DEPTH = 64
+"""Levels of nested tables, arrays and dotted keys: TOML's parser needs quadratic memory for long dotted keys."""
+MAX_JSON_BYTES = 16 << 20
+_JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)', re.DOTALL)
+_JSON_BRACKET = re.compile(rb"[\[\]{}]")
+_TOML_TEXT = re.compile(
+    r'"""(?:[^\\]|\\.)*?(?:"""|\Z)'
+    r"|'''.*?(?:'''|\Z)"
+    r'|"(?:[^"\\\n]|\\.)*(?:"|\n|\Z)'
+    r"|'[^'\n]*(?:'|\n|\Z)"
+    r"|#[^\n]*",
+    re.DOTALL,
+)
+"""Strings and comments, also those without an end, in which brackets and dots have no meaning."""
+_TOML_BRACKET = re.compile(r"[\[\]{}]")
+_TOML_SEPARATOR = re.compile(r"[=,{}\[\]\n]")
 
 
 class StorageError(InputError):
@@ -86,24 +102,6 @@ def append_line(path: Path, fields: dict[str, Any]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
         write_all(file, (b"\n" if ends_mid_line(file) else b"") + msgspec.json.encode(fields) + b"\n")
         os.fsync(file)
-
-
-MAX_DEPTH = 64
-"""Levels of nested tables, arrays and dotted keys: TOML's parser needs quadratic memory for long dotted keys."""
-MAX_JSON_BYTES = 16 << 20
-_JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)', re.DOTALL)
-_JSON_BRACKET = re.compile(rb"[\[\]{}]")
-_TOML_TEXT = re.compile(
-    r'"""(?:[^\\]|\\.)*?(?:"""|\Z)'
-    r"|'''.*?(?:'''|\Z)"
-    r'|"(?:[^"\\\n]|\\.)*(?:"|\n|\Z)'
-    r"|'[^'\n]*(?:'|\n|\Z)"
-    r"|#[^\n]*",
-    re.DOTALL,
-)
-"""Strings and comments, also those without an end, in which brackets and dots have no meaning."""
-_TOML_BRACKET = re.compile(r"[\[\]{}]")
-_TOML_SEPARATOR = re.compile(r"[=,{}\[\]\n]")
 
 
 class UnreadableFileError(InputError):

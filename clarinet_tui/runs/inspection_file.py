@@ -22,6 +22,8 @@ GROUP_TITLES: dict[PictureGroup, str] = {
 }
 Side = Annotated[int, Meta(ge=1, le=256)]
 Points = tuple[tuple[float, float], ...]
+INSPECTION_PROCESS = "clarinet_tui.models.inspection_process"
+"""The module of that process; the app starts it and never imports it."""
 
 
 class Picture(Struct, frozen=True):
@@ -98,10 +100,6 @@ def read_inspection(run: RunDirectory) -> Inspection | None:
 def write_inspection(run: RunDirectory, inspection: Inspection) -> None:
     with as_input_error(run.inspection):
         replace_file(run.inspection, msgspec.json.encode(inspection))
-
-
-INSPECTION_PROCESS = "clarinet_tui.models.inspection_process"
-"""The module of that process; the app starts it and never imports it."""
 
 
 class InspectionReport(Struct, frozen=True, omit_defaults=True):

@@ -23,6 +23,20 @@ FIXED_COLUMNS = ("iteration", "epoch", "adaptation_epoch", "stage", "seconds")
 """The first columns of every iteration; the metrics follow."""
 Epoch = tuple[int, int | None, str]
 """Epoch, adaptation epoch and stage: what a template is made for."""
+MAX_INTEGER = 2**53
+MAX_COLUMNS = 1000
+RESERVED = frozenset({"step", "damaged"})
+"""Names of iterations, which are arrays, and of rows for unreadable lines."""
+NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+Integer = Annotated[int, msgspec.Meta(ge=-MAX_INTEGER, le=MAX_INTEGER)]
+Number = float | Literal["nan", "inf", "-inf"]
+Names = Sequence[str]
+_PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
+CHUNK = 1 << 20
+MAX_LINE_BYTES = 16 << 20
+COLUMNS = b'{"event":"columns"'
+ATTEMPT_STARTS = frozenset({"started", "resumed"})
+"""The first events of an attempt. An unreadable line before one is where the previous attempt was killed."""
 
 
 def format_event(event: Event, now: float, attempt: str = "") -> bytes:
@@ -87,17 +101,6 @@ def encode_non_finite(value: Any) -> Any:
     if isinstance(value, list):
         return [encode_non_finite(inner) for inner in value]
     return value
-
-
-MAX_INTEGER = 2**53
-MAX_COLUMNS = 1000
-RESERVED = frozenset({"step", "damaged"})
-"""Names of iterations, which are arrays, and of rows for unreadable lines."""
-NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
-Integer = Annotated[int, msgspec.Meta(ge=-MAX_INTEGER, le=MAX_INTEGER)]
-Number = float | Literal["nan", "inf", "-inf"]
-Names = Sequence[str]
-_PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 
 
 def _stored_type(type_: Any) -> Any:
@@ -210,13 +213,6 @@ def is_confusion_matrix(matrix: Any) -> bool:
         return False
     rows = [row for row in matrix if isinstance(row, list) and len(row) == len(matrix)]
     return len(rows) == len(matrix) and all(type(count) is int and count >= 0 for row in rows for count in row)
-
-
-CHUNK = 1 << 20
-MAX_LINE_BYTES = 16 << 20
-COLUMNS = b'{"event":"columns"'
-ATTEMPT_STARTS = frozenset({"started", "resumed"})
-"""The first events of an attempt. An unreadable line before one is where the previous attempt was killed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ The identity is valid across reused pids, reboots, containers and machines.
 import errno
 import fcntl
 import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -16,18 +17,29 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clarinet_tui.forks import close_in_children
-from clarinet_tui.runs.files import ContentError, UnreadableFileError, as_input_error, open_file, parse_json
+from clarinet_tui.runs.files import (
+    ContentError,
+    UnreadableFileError,
+    as_input_error,
+    modified_time,
+    open_file,
+    parse_json,
+)
 from clarinet_tui.runs.ownership import check_own_file, find_owner, user_name
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.runs.directory import RunDirectory
-import signal
-
-from clarinet_tui.runs.files import modified_time
 
 SILENT_AFTER = 600.0
 """Seconds without a journal line after which a run on another machine counts as silent."""
+SHORTEST_WAIT = 0.2
+"""Seconds to retry while no live owner is written in the file: `is_locked` locks it briefly."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.05
+UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+MAX_BYTES = 65536
+BEAT_INTERVAL = 1.0
+"""Seconds between two heartbeats of a lock."""
 
 
 class LockOwner(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,13 +164,6 @@ def _read_stripped(path: str) -> str:
         return ""
 
 
-SHORTEST_WAIT = 0.2
-"""Seconds to retry while no live owner is written in the file: `is_locked` locks it briefly."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.05
-UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
-MAX_BYTES = 65536
-BEAT_INTERVAL = 1.0
-"""Seconds between two heartbeats of a lock."""
 _held: dict[int, LockOwner] = {}
 """Descriptors of the locks that this process holds, with what is written in them."""
 close_in_children(_held)

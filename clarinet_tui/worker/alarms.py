@@ -24,6 +24,7 @@ FULL_STRENGTH = 0.9
 
 RuleResult = str | None
 """A message (raise the alarm), an empty text (end it) or None (no change)."""
+NO_ALARMS: Sequence[Alarmed] = ()
 
 
 class Window:
@@ -223,7 +224,6 @@ ALARM_KINDS = {
         "change classifier_rate (in stage 1 stage1.rate) by a factor of ten, and check the data and its labels",
     ),
 }
-NO_ALARMS: Sequence[Alarmed] = ()
 
 
 class AlarmMonitor:

@@ -23,6 +23,14 @@ from core.errors import InputError
 from core.events import Sampled
 from core.resolve import available_cores
 
+INTERVAL = 10.0
+STOP_SECONDS = 5.0
+"""How long the end of a run waits for the last sample: a driver may hang."""
+CONTEXT_BYTES = 512 << 20
+"""What a process uses on a GPU beside torch's memory, where the driver does not list it."""
+Position = Callable[[], tuple[int, float]]
+"""Returns the last iteration and the training time so far."""
+
 
 def loaded_torch() -> Any:
     """Return torch if this process has loaded it; else None."""
@@ -92,15 +100,6 @@ def hold_first_gpu(run: RunDirectory, keys: Sequence[str], *, queued: bool, shar
 
 def _warn(message: str) -> None:
     print(f"clarinet: {printable(message)}", file=sys.stderr)
-
-
-INTERVAL = 10.0
-STOP_SECONDS = 5.0
-"""How long the end of a run waits for the last sample: a driver may hang."""
-CONTEXT_BYTES = 512 << 20
-"""What a process uses on a GPU beside torch's memory, where the driver does not list it."""
-Position = Callable[[], tuple[int, float]]
-"""Returns the last iteration and the training time so far."""
 
 
 class HardwareSampler:

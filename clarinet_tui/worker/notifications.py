@@ -34,6 +34,11 @@ from core.errors import InputError
 from core.events import Alarmed, Event, Failed, Finished, Stopped
 
 ON_ALARM, ON_END = "--on-alarm", "--on-end"
+NOTIFY_VARIABLE = "CLARINET_NOTIFY"
+EXPECTED = "expected bell, desktop, ntfy://HOST/TOPIC or https://…"
+SEND_SECONDS = 10.0
+"""The time limit of one notification."""
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 def parse_hook_command(text: str, folder: Path | None = None, option: str = ON_ALARM) -> tuple[str, ...]:
@@ -182,17 +187,10 @@ def _label(event: Event) -> str:
     return event.kind if isinstance(event, Alarmed) else event_variables(event).get("CLARINET_STATE", "event")
 
 
-VARIABLE = "CLARINET_NOTIFY"
-EXPECTED = "expected bell, desktop, ntfy://HOST/TOPIC or https://…"
-SECONDS = 10.0
-"""The time limit of one notification."""
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-
-
 def read_targets(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Return where this user wants notifications, from the environment or the user's own file."""
-    if environ.get(VARIABLE):
-        return tuple(_check(target, VARIABLE) for target in environ[VARIABLE].split())
+    if environ.get(NOTIFY_VARIABLE):
+        return tuple(_check(target, NOTIFY_VARIABLE) for target in environ[NOTIFY_VARIABLE].split())
     path = Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "clarinet" / "config.toml"
     if not path.is_file():
         return ()
@@ -250,7 +248,7 @@ def _show_on_desktop(title: str, message: str) -> str | None:
     if (program := shutil.which("notify-send")) is None:
         return "notify desktop: there is no program notify-send"
     command = [program, "--app-name=Clarinet", "--", title, message]
-    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False)
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SEND_SECONDS, check=False)
     return f"notify desktop: notify-send ended with exit code {ended.returncode}" if ended.returncode else None
 
 
@@ -263,5 +261,5 @@ def _post(target: str, title: str, message: str, fields: Mapping[str, str]) -> N
     else:
         content = json.dumps({"title": title, "message": message, **fields}).encode()
         request = urllib.request.Request(target, content, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=SECONDS) as response:
+    with urllib.request.urlopen(request, timeout=SEND_SECONDS) as response:
         response.read(1)
