@@ -2,6 +2,8 @@
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from core.errors import InputError
 if TYPE_CHECKING:
     from clarinet_tui.analysis.run_records import RunRecords
     from clarinet_tui.history.database import Database
+    from clarinet_tui.history.ingest import Progress
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.runs.directory import RunDirectory
 
@@ -26,27 +29,30 @@ def open_history(runs_dir: Path) -> "Database":
     temporary = temporary_database(runs_dir)
     if temporary is not None:
         warn(f"{runs_dir}: cannot be written: its history is built in a temporary file for this command")
-    database = reindex.open_history(runs_dir, temporary, _ProgressLine("Rebuilding the history"))
-    update_history(database, runs_dir, progress=_ProgressLine("Reading runs"))
+    with progress_line("Rebuilding the history") as progress:
+        database = reindex.open_history(runs_dir, temporary, progress)
+    with progress_line("Reading runs") as progress:
+        update_history(database, runs_dir, progress=progress)
     return database
 
 
-class _ProgressLine:
-    """Writes how many runs were read to a terminal, if that takes longer than a second."""
+@contextmanager
+def progress_line(title: str) -> "Iterator[Progress]":
+    """Write how many runs were read to a terminal, if that takes longer than a second; clear the line at the end."""
+    begin, width = time.monotonic() + 1.0, 0
 
-    def __init__(self, title: str) -> None:
-        self._title, self._next, self._width = title, time.monotonic() + 1.0, 0
+    def show(done: int, total: int) -> None:
+        nonlocal width
+        if done % 10 == 0 and time.monotonic() >= begin and sys.stderr.isatty():
+            line = f"{title}: {done} of {total} runs" if total else f"{title} …"
+            print(f"\r{line:{width}}", end="", file=sys.stderr, flush=True)
+            width = max(width, len(line))
 
-    def __call__(self, done: int, total: int) -> None:
-        if done == total > 0:
-            if self._width:
-                print(f"\r{'':{self._width}}\r", end="", file=sys.stderr, flush=True)
-        elif sys.stderr.isatty() and time.monotonic() >= self._next:
-            self._next = 0.0
-            if done % 10 == 0:
-                line = f"{self._title}: {done} of {total} runs" if total else f"{self._title} …"
-                print(f"\r{line:{self._width}}", end="", file=sys.stderr, flush=True)
-                self._width = max(self._width, len(line))
+    try:
+        yield show
+    finally:
+        if width:
+            print(f"\r{'':{width}}\r", end="", file=sys.stderr, flush=True)
 
 
 def open_records(runs_dir: Path) -> "RunRecords":

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.cli.lookup import progress_line
 from clarinet_tui.runs.annotations import add_tag
 from core.events import Alarmed, Failed, Finished
 from tests.support.cli import CLARINET, cli_environment, invoke, run_clarinet
@@ -29,6 +30,19 @@ def test_damaged_history_is_rebuilt_by_reindex(tmp_path: Path) -> None:
     assert "clarinet reindex" in failed.stderr
     assert run_clarinet(tmp_path, "reindex").returncode == 0
     assert json.loads(run_clarinet(tmp_path, "ls", "--json").stdout) == before
+
+
+def test_progress_is_written_to_a_terminal_after_a_second_and_cleared(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 0.9, 1.1, 1.2, 1.3])
+    monkeypatch.setattr("clarinet_tui.cli.lookup.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress_line("Rebuilding") as progress:
+        for done, total in ((0, 0), (0, 0), (10, 30), (15, 30), (20, 30)):
+            progress(done, total)
+    lines = ["Rebuilding …", "Rebuilding: 10 of 30 runs", "Rebuilding: 20 of 30 runs", " " * 25, ""]
+    assert capsys.readouterr().err.split("\r") == ["", *lines]
 
 
 def test_show_and_compare_find_runs_by_prefix(tmp_path: Path) -> None:
