@@ -3,7 +3,6 @@
 import base64
 import io
 import re
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -37,10 +36,10 @@ from clarinet_tui.analysis.figures.kinds import (
 )
 from clarinet_tui.analysis.figures.matplotlib_output import COLUMN, DARK, PRINT, Theme, render_figure
 from clarinet_tui.analysis.published import SEEDS, method_title
-from clarinet_tui.analysis.run_records import RunRecord, RunRecords, code_version
+from clarinet_tui.analysis.run_records import RunRecord, RunRecords
 from clarinet_tui.analysis.selection import ORACLE, RULE_DESCRIPTIONS, RULE_NOTES, SelectedEpoch
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.environment import format_hardware, read_environment
+from clarinet_tui.runs.environment import Environment, describe_environment, read_environment
 from clarinet_tui.runs.inspection_file import GROUP_TITLES, Inspection, Picture, read_inspection
 from clarinet_tui.tables.documents import html_templates
 from clarinet_tui.tables.table import Cell, Table, make_table
@@ -85,19 +84,6 @@ CommandOf = Callable[[RunConfig], str]
 """Makes the command line that repeats a run."""
 
 
-@dataclass(frozen=True)
-class Environment:
-    """Machine and software of runs."""
-
-    host: str
-    device: str
-    hardware: str
-    """Model, driver and libraries of the device, and the threads of the CPU."""
-    platform: str
-    versions: tuple[tuple[str, str], ...]
-    commit: str
-
-
 @dataclass(frozen=True, eq=False)
 class Report:
     title: str
@@ -112,8 +98,8 @@ class Report:
     figures: tuple[Figure, ...]
     inspections: Mapping[str, Inspection]
     """By run id, of the latest runs that `clarinet inspect` has inspected."""
-    environments: Mapping[Environment, tuple[str, ...]]
-    """Run ids by environment."""
+    environments: Mapping[tuple[str, ...], tuple[str, ...]]
+    """Run ids by the description of their machine and software."""
     commands: Mapping[str, str]
     """By run id; without runs of plug-ins that are not installed."""
     typed: Mapping[str, str]
@@ -145,7 +131,8 @@ def make_report(
     board = make_board(reader, query, rule=rule, preset=preset, seeds=seeds)
     if not hosts:  # for a public page
         host, records = "", [replace(record, row=replace(record.row, host=None)) for record in records]
-    environments = _read_environments(reader, records, hosts=hosts)
+    runs = [RunDirectory(reader.runs_dir, record.row.id) for record in records]
+    recorded = {run.id: describe_environment(fields) for run in runs if (fields := read_environment(run))}
     return Report(
         title=title,
         query=query,
@@ -157,10 +144,10 @@ def make_report(
         comparison=_compare(reader, records, query, rule),
         figures=_figures(reader, board),
         inspections=_inspections(reader, records),
-        environments=_group_runs({run: _read_environment(fields) for run, fields in environments.items()}),
+        environments=_group_runs({run: _describe_machine(one, hosts=hosts) for run, one in recorded.items()}),
         commands=_commands(records, command_of),
-        typed=_texts(environments, _command) if typed else {},
-        patches=_group_runs(_texts(environments, _patch)) if patches else {},
+        typed={run: one.command for run, one in recorded.items() if one.command} if typed else {},
+        patches=_group_runs({run: one.patch for run, one in recorded.items() if one.patch}) if patches else {},
     )
 
 
@@ -201,34 +188,11 @@ def _commands(records: Sequence[RunRecord], command_of: CommandOf) -> dict[str, 
     return commands
 
 
-def _read_environments(reader: RunRecords, records: Sequence[RunRecord], *, hosts: bool) -> dict[str, dict[str, Any]]:
-    hidden = {} if hosts else {"host": None}
-    runs = [RunDirectory(reader.runs_dir, record.row.id) for record in records]
-    return {run.id: {**fields, **hidden} for run in runs if (fields := read_environment(run))}
-
-
-def _texts(environments: Mapping[str, Mapping[str, Any]], read: Callable[[Mapping[str, Any]], str]) -> dict[str, str]:
-    return {run: text for run, fields in environments.items() if (text := read(fields))}
-
-
-def _read_environment(fields: Mapping[str, Any]) -> Environment:
-    """Read environment.json without trusting its types."""
-    versions = fields.get("versions")
-    known = {"python": fields.get("python"), **(versions if isinstance(versions, dict) else {})}
-    version_pairs = tuple((str(name), str(value)) for name, value in known.items() if value)
-    host, device, platform = (str(fields.get(name) or "?") for name in ("host", "device", "platform"))
-    commit = code_version(fields).commit or ""
-    return Environment(host, device, format_hardware(fields), platform, version_pairs, commit)
-
-
-def _command(fields: Mapping[str, Any]) -> str:
-    command = fields.get("command")
-    return shlex.join(map(str, command)) if isinstance(command, list) else ""
-
-
-def _patch(fields: Mapping[str, Any]) -> str:
-    git = fields.get("git")
-    return str(git.get("patch") or "") if isinstance(git, dict) else ""
+def _describe_machine(environment: Environment, *, hosts: bool) -> tuple[str, ...]:
+    """Return host, device, hardware, platform, versions and commit as text."""
+    machine = (environment.host if hosts else "", environment.device, environment.hardware, environment.platform)
+    versions = ", ".join(f"{name} {version}" for name, version in environment.versions)
+    return tuple(text or "–" for text in (*machine, versions, environment.short_commit))
 
 
 def _group_runs(by_run: Mapping[str, Key]) -> dict[Key, tuple[str, ...]]:
@@ -480,19 +444,13 @@ def _setting(record: RunRecord, name: str) -> Any:
 
 
 def _environments(report: Report) -> dict[str, Any] | None:
-    rows = []
-    for environment, runs in report.environments.items():
-        versions = ", ".join(f"{name} {version}" for name, version in environment.versions)
-        machine = (environment.host, environment.device, environment.hardware or "–", environment.platform)
-        rows.append([*machine, versions, environment.commit or "–", Cell(f"{len(runs)}: {' '.join(runs)}", "detail")])
     columns = ["Host", "device", "hardware", "platform", "versions", "git commit", "runs"]
-    if not rows:
-        return None
-    return {
-        "table": make_table(columns, rows),
-        "has_changes": any("+" in environment.commit for environment in report.environments),
-        "patches": report.patches,
-    }
+    rows = [
+        (*machine, Cell(f"{len(runs)}: {' '.join(runs)}", "detail")) for machine, runs in report.environments.items()
+    ]
+    has_changes = any("+" in commit for *_, commit in report.environments)
+    content = {"table": make_table(columns, rows), "has_changes": has_changes, "patches": report.patches}
+    return content if rows else None
 
 
 def _command_lists(report: Report) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from clarinet_tui.history.axes import GivenStage1, find_shared_stage1
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import RunRow, list_runs, read_evaluations, read_events
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.environment import read_environment
+from clarinet_tui.runs.environment import describe_environment, read_environment
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_setting
 from core.config import RunConfig, Tag, checkpoint_settings, settings_tagged
@@ -100,12 +99,13 @@ class RunRecords:
         except InputError:
             config = None
         events = read_events(self.db, row.id)
+        environment = describe_environment(read_environment(run))
         return RunRecord(
             row=row,
             config=config,
             settings=comparable_settings(config) if config else None,
             data=_read_data(row, events),
-            code=code_version(read_environment(run)),
+            code=CodeVersion(dict(environment.versions).get("clarinet-tui"), environment.short_commit or None),
             selected=select_epochs(read_evaluations(self.db, row.id), stage=last_stage(row.method)),
             shared=find_shared_stage1(events),
         )
@@ -132,16 +132,6 @@ def comparable_settings(config: RunConfig) -> dict[str, Any]:
 def _read_data(row: RunRow, events: list[dict[str, Any]]) -> DataSummary | None:
     started = next((event for event in reversed(events) if event["event"] == "started"), None)
     return None if started is None else DataSummary(row.notes, tuple(started.get(name) for name in SIZES))
-
-
-def code_version(environment: Mapping[str, Any]) -> CodeVersion:
-    versions, git = environment.get("versions"), environment.get("git")
-    version = versions.get("clarinet-tui") if isinstance(versions, dict) else None
-    if not isinstance(git, dict) or not isinstance(git.get("commit"), str):
-        return CodeVersion(version)
-    patch = str(git.get("patch") or "").encode(errors="replace")
-    changed = f"+{blake2b(patch, digest_size=2).hexdigest()}" if patch else ""
-    return CodeVersion(version, git["commit"][:7] + changed)
 
 
 MAXIMUM_NAMED = 4

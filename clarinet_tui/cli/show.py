@@ -180,17 +180,15 @@ def _settings(run: "RunDirectory") -> Iterator[Group]:
 
 
 def _environment(run: "RunDirectory") -> Fields:
-    from clarinet_tui.runs.environment import format_hardware, read_environment
+    from clarinet_tui.runs.environment import describe_environment, read_environment
 
-    environment = read_environment(run)
-    packages, git = environment.get("versions"), environment.get("git")
-    versions = {"python": environment.get("python"), **(packages if isinstance(packages, dict) else {})}
-    names = ("clarinet-tui", "python", "torch", "numpy")
-    fields: Fields = [("versions", ", ".join(f"{name} {versions[name]}" for name in names if versions.get(name)))]
-    if isinstance(git, dict) and git.get("commit"):
-        changes = " and uncommitted changes" if git.get("patch") else ""
-        fields.append(("commit", f"{str(git['commit'])[:12]}{changes}"))
-    return [("hardware", format_hardware(environment)), *fields, ("command", _command(run))]
+    environment = describe_environment(read_environment(run))
+    return [
+        ("hardware", environment.hardware),
+        ("versions", environment.main_versions),
+        ("commit", environment.code),
+        ("command", _command(run)),
+    ]
 
 
 def _command(run: "RunDirectory") -> str | None:

@@ -1,11 +1,14 @@
 """environment.json: the machine, the versions, the command and the code of a run."""
 
 import os
+import shlex
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
@@ -64,6 +67,58 @@ def read_environment(run: RunDirectory) -> dict[str, Any]:
         return read_json(run.environment, dict[str, Any]) or {}
     except UnreadableFileError:
         return {}
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What environment.json records of the last attempt, as text; empty where it is missing or has another type."""
+
+    host: str
+    device: str
+    hardware: str
+    """Model, driver and libraries of the device, and the threads of the CPU."""
+    platform: str
+    versions: tuple[tuple[str, str], ...]
+    """Of Python, and of packages."""
+    commit: str
+    """Of the directory where the run was started."""
+    patch: str
+    """Uncommitted changes."""
+    command: str
+
+    @property
+    def main_versions(self) -> str:
+        known = dict(self.versions)
+        return ", ".join(
+            f"{name} {known[name]}" for name in ("clarinet-tui", "python", "torch", "numpy") if name in known
+        )
+
+    @property
+    def code(self) -> str:
+        """The commit, and whether it had changes."""
+        return f"{self.commit[:12]}{' with uncommitted changes' if self.patch else ''}" if self.commit else ""
+
+    @property
+    def short_commit(self) -> str:
+        """The beginning of the commit, with a hash of uncommitted changes after a +."""
+        patch = self.patch.encode(errors="replace")
+        changed = f"+{blake2b(patch, digest_size=2).hexdigest()}" if patch else ""
+        return f"{self.commit[:7]}{changed}" if self.commit else ""
+
+
+def describe_environment(fields: Mapping[str, Any]) -> Environment:
+    """Describe the content of environment.json without trusting its types."""
+    git, versions, command = fields.get("git"), fields.get("versions"), fields.get("command")
+    git = git if isinstance(git, dict) else {}
+    known = {"python": fields.get("python"), **(versions if isinstance(versions, dict) else {})}
+    return Environment(
+        **{name: str(fields.get(name) or "") for name in ("host", "device", "platform")},
+        hardware=format_hardware(fields),
+        versions=tuple((str(name), str(value)) for name, value in known.items() if value),
+        commit=commit if isinstance(commit := git.get("commit"), str) else "",
+        patch=str(git.get("patch") or ""),
+        command=shlex.join(map(str, command)) if isinstance(command, list) else "",
+    )
 
 
 def hardware_names(environment: Mapping[str, Any]) -> list[str]:

@@ -4,12 +4,11 @@ from pathlib import Path
 
 from clarinet_tui.analysis.run_records import (
     OWN_SEED,
-    CodeVersion,
-    code_version,
     comparable_settings,
     describe_group_difference,
     group_runs,
 )
+from clarinet_tui.runs.environment import describe_environment
 from core.resolve import resolve
 from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.histories import make_run
@@ -110,12 +109,9 @@ def test_unreadable_settings_form_their_own_group(tmp_path: Path) -> None:
 
 
 def test_uncommitted_changes_have_different_hashes() -> None:
-    def code(**git: object) -> CodeVersion:
-        return code_version({"versions": {"clarinet-tui": "0.1.0"}, "git": {"commit": "abcdef0123", **git}})
+    def commit(**git: object) -> str:
+        return describe_environment({"git": {"commit": "abcdef0123", **git}}).short_commit
 
-    assert code(patch="") == CodeVersion("0.1.0", "abcdef0")
-    one, two = code(patch="+1").commit, code(patch="+2").commit
-    assert one != two
-    assert one is not None
-    assert one.startswith("abcdef0+")
-    assert code_version({}) == code_version({"git": None, "versions": 3}) == CodeVersion()
+    assert commit(patch="") == "abcdef0"
+    assert len({commit(patch="+1"), commit(patch="+2"), commit(patch="")}) == 3
+    assert describe_environment({"git": {"patch": "+1"}, "versions": 3, "command": "x"}).short_commit == ""

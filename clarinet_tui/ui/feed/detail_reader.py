@@ -17,6 +17,7 @@ from clarinet_tui.history.queries import (
     read_sample_curves,
 )
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.environment import describe_environment, read_environment
 from clarinet_tui.runs.files import modified_time
 from clarinet_tui.runs.inspection_file import read_inspection
 from clarinet_tui.runs.journal import is_confusion_matrix, parse_number
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from core.config import RunConfig
 TITLE_SETTINGS = frozenset({"method", "task", "seed", "preset", "name"})
 """Settings that the run's title already shows."""
-VERSIONS = ("clarinet-tui", "torch", "numpy")
-"""Packages whose versions are shown."""
 
 
 class DetailReader:
@@ -218,19 +217,17 @@ def list_run_settings(config: RunConfig) -> tuple[Setting, ...]:
 
 def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return name and text of the run's data, machine, versions and code."""
-    from clarinet_tui.runs.environment import format_hardware, read_environment
-
-    environment = read_environment(run)
+    environment = describe_environment(read_environment(run))
     lines = {
         "images": _images(started),
         "network": _counted(started.get("parameters"), "parameters"),
         "labels": str(started.get("label_hash") or ""),
-        "device": str(environment.get("device") or ""),
-        "hardware": format_hardware(environment),
-        "host": str(environment.get("host") or ""),
-        "versions": _versions(environment),
-        "code": _code(environment.get("git")),
-        "command": _command(environment.get("command")),
+        "device": environment.device,
+        "hardware": environment.hardware,
+        "host": environment.host,
+        "versions": environment.main_versions,
+        "commit": environment.code,
+        "command": environment.command,
         "directory": str(run.path),
     }
     return tuple((name, text) for name, text in lines.items() if text)
@@ -243,22 +240,3 @@ def _images(started: dict[str, Any]) -> str:
 
 def _counted(number: Any, of: str) -> str:
     return f"{number:,} {of}".replace(",", " ") if isinstance(number, int) else ""
-
-
-def _versions(environment: dict[str, Any]) -> str:
-    versions = environment.get("versions")
-    known = versions if isinstance(versions, dict) else {}
-    python = [f"python {environment['python']}"] if environment.get("python") else []
-    return ", ".join([*python, *(f"{name} {known[name]}" for name in VERSIONS if name in known)])
-
-
-def _code(git: Any) -> str:
-    if not isinstance(git, dict) or not git.get("commit"):
-        return ""
-    return f"commit {str(git['commit'])[:12]}{' with changes' if git.get('patch') else ''}"
-
-
-def _command(command: Any) -> str:
-    import shlex
-
-    return shlex.join(map(str, command)) if isinstance(command, list) else ""
