@@ -109,7 +109,7 @@ async def test_compare_is_imported_ahead_only_if_both_families_have_runs(
     monkeypatch.setattr("clarinet_tui.ui.app.IDLE_SECONDS", 0.01)
     monkeypatch.setattr("clarinet_tui.ui.app.import_compare", lambda: started.append("compare"))
     monkeypatch.setattr(
-        "clarinet_tui.queue.requests.ensure_supervisor_if_needed", lambda runs_dir: started.append("supervisor")
+        "clarinet_tui.queue.local.ensure_supervisor_if_needed", lambda runs_dir: started.append("supervisor")
     )
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:

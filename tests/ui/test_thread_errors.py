@@ -46,7 +46,7 @@ OTHER_THREADS = [
     ("clarinet_tui.history.states.update_history", HISTORY, (), "Mishap: boom"),
     ("clarinet_tui.ui.feed.machine_reader.MachineReader.read", HISTORY, ("6",), "Mishap: boom"),
     ("clarinet_tui.runs.files.replace_file", HISTORY, ("o",), "preferences could not be saved"),
-    ("clarinet_tui.queue.requests.ensure_supervisor_if_needed", None, (), "Internal error (Mishap: boom)"),
+    ("clarinet_tui.queue.local.ensure_supervisor_if_needed", None, (), "Internal error (Mishap: boom)"),
     ("clarinet_tui.ui.app.import_compare", None, (), "Internal error (Mishap: boom)"),
 ]
 
