@@ -1,6 +1,8 @@
 """The options that `clarinet run` and `clarinet sweep` share: settings, when and where runs start, hooks, output."""
 
+import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +36,11 @@ After = Annotated[
 TimeLimit = Annotated[str | None, Option(metavar="TIME", help="Save and stop after 90m, 2h30m or 1d of an attempt.")]
 
 
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+DURATION = re.compile(r"(\d+d)?(\d+h)?(\d+m)?(\d+s)?", re.ASCII)
+MAX_SECONDS = 366 * 86400
+
+
 @dataclass(frozen=True)
 class Launch:
     """What a user chose for the start of runs; each field is an option."""
@@ -61,7 +68,6 @@ class Launch:
     def make_options(self, jobs: "SlurmOptions | None", **options: Any) -> "LaunchOptions":
         """Return how the runs are queued, here or with the options of Slurm jobs."""
         from clarinet_tui.place import LaunchOptions
-        from clarinet_tui.queue.scheduling import parse_duration, parse_start_time
         from clarinet_tui.runs.directory import find_run
         from clarinet_tui.worker.notifications import ON_END, parse_hook_command
 
@@ -75,6 +81,35 @@ class Launch:
             slurm=jobs,
             **options,
         )
+
+
+def parse_duration(text: str, option: str) -> float:
+    """Parse 90m, 2h30m or 1d into seconds."""
+    match = DURATION.fullmatch(text.strip())
+    seconds = (
+        sum(int(part[:-1]) * UNITS[part[-1]] for part in match.groups() if part) if match and len(text) < 40 else 0
+    )
+    if not 0 < seconds <= MAX_SECONDS:
+        raise InputError(f"{option}: expected a duration such as 90m, 2h30m or 1d, got {text[:80]!a}")
+    return float(seconds)
+
+
+def parse_start_time(text: str, option: str, now: datetime | None = None) -> float:
+    """Parse 22:00 (the next one), 2026-11-18, "2026-11-18 22:00" or a duration from now such as 2h into a Unix time."""
+    now = now or datetime.now()
+    if DURATION.fullmatch(text.strip()):
+        return now.timestamp() + parse_duration(text, option)
+    if re.fullmatch(r"\d{1,2}:\d\d", text.strip(), re.ASCII):
+        hour, minute = map(int, text.strip().split(":"))
+        if hour < 24 and minute < 60:
+            today = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+            return (today if today > now else today + timedelta(days=1)).timestamp()
+    try:
+        return datetime.fromisoformat(text.strip()).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise InputError(
+            f'{option}: expected a time such as 22:00, "2026-11-18 22:00" or 2h from now, got {text[:80]!a}'
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The supervisor starts a user's queued runs in free slots. It is started on demand, and exits when idle.
 
-Runs do not depend on it: if it dies they continue, and the next one finds them in queue.json and by their locks."""
+Runs do not depend on it: if it dies they continue, and the next one finds them in queue.json and by their locks.
+"""
 
 import argparse
 import contextlib
@@ -28,7 +29,6 @@ from clarinet_tui.queue.queue_file import (
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.queue.workers import (
     GPU_IN_USE,
-    Executor,
     LocalExecutor,
     can_retry,
     describe_exit,
@@ -126,7 +126,7 @@ class Supervisor:
     def __init__(
         self,
         runs_dir: Path,
-        executor: Executor,
+        executor: LocalExecutor,
         *,
         devices: Callable[[], Sequence[Device]] | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -314,7 +314,7 @@ class Supervisor:
         return None
 
 
-def main(executor: Executor | None = None) -> int:
+def main(executor: LocalExecutor | None = None) -> int:
     parser = argparse.ArgumentParser(prog="clarinet-supervisor", description=__doc__)
     parser.add_argument("runs_dir", type=Path)
     runs_dir: Path = parser.parse_args().runs_dir

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.placement import worker_environment, worker_options
@@ -29,23 +28,11 @@ from clarinet_tui.runs.worker_log import read_last_line
 from clarinet_tui.text import printable
 from core.events import PERMANENT_FAILURES, Failed, FailureKind
 
-
-class Executor(Protocol):
-    def start(self, run: RunDirectory, entry: QueueEntry, device: Device) -> None: ...
-
-    def is_running(self, run: RunDirectory) -> bool:
-        """Return whether the run has a live worker, also one that another process started."""
-
-    def exit_code(self, run: RunDirectory) -> int | None:
-        """Return the exit code of a worker that this executor started; None for others."""
-
-    def stop(self, run: RunDirectory) -> bool:
-        """Ask the worker to save and end; False if it does not handle the signal yet, or no longer."""
-
-    def kill(self, run: RunDirectory) -> None: ...
-
-    def worker_pids(self, runs: Iterable[RunDirectory]) -> set[int]:
-        """Return the pids of the live workers of these runs on this machine."""
+STOP_EXIT_CODES = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+GPU_IN_USE = os.EX_TEMPFAIL
+"""The exit code of a worker whose GPU another run has locked first: the run keeps waiting."""
+CLOSE_TIMEOUT = 2.0
+"""Seconds to wait for room on a full disk: other runs wait meanwhile."""
 
 
 class LocalExecutor:
@@ -66,13 +53,16 @@ class LocalExecutor:
         return [sys.executable, "-P", *arguments, *worker_options([device], share=entry.share_device)]
 
     def is_running(self, run: RunDirectory) -> bool:
+        """Return whether the run has a live worker, also one that another process started."""
         return self._live_child(run) is not None or find_worker(run) is not None
 
     def exit_code(self, run: RunDirectory) -> int | None:
+        """Return the exit code of a worker that this object started; None for others."""
         child = self._children.get(run.id)
         return None if child is None else child.poll()
 
     def stop(self, run: RunDirectory) -> bool:
+        """Ask the worker to save and end; False if it does not handle the signal yet, or no longer."""
         if child := self._live_child(run):
             if handled := handles_signal(child.pid, signal.SIGTERM):
                 child.terminate()
@@ -87,6 +77,7 @@ class LocalExecutor:
             signal_holder(run.lock, worker, signal.SIGKILL)
 
     def worker_pids(self, runs: Iterable[RunDirectory]) -> set[int]:
+        """Return the pids of the live workers of these runs on this machine."""
         workers = [self._live_child(run) or find_local_worker(run) for run in runs]
         return {worker.pid for worker in workers if worker is not None}
 
@@ -106,13 +97,6 @@ def start_detached(
         )
     finally:
         os.close(output)
-
-
-STOP_EXIT_CODES = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-GPU_IN_USE = os.EX_TEMPFAIL
-"""The exit code of a worker whose GPU another run has locked first: the run keeps waiting."""
-CLOSE_TIMEOUT = 2.0
-"""Seconds to wait for room on a full disk: other runs wait meanwhile."""
 
 
 def has_written(run: RunDirectory, entry: QueueEntry) -> bool:

@@ -79,7 +79,7 @@ def block_signals() -> None:
 
 
 def run_job(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> int:
-    if _last_event(run) == RunState.FINISHED:
+    if (read_last_event(run.journal) or {}).get("event") == RunState.FINISHED:
         return 0
     with ExitStack() as stack:
         lease = acquire(stack, run, job)
@@ -98,7 +98,10 @@ def run_job(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> 
         if lease.is_taken:
             print(f"clarinet: Slurm job {job.id} ends: another node has taken over run {run.id}")
             return LOCKED
-        record_crash(run, worker)
+        if worker.has_crashed(run):  # such as without a library of the node
+            last_line = printable(read_last_line(run))[:500]
+            message = f"the worker ended with exit code {worker.exit_code}: {last_line}"
+            record_failure(run, message, FailureKind.NOT_STARTED)
         return end_attempt(run, job, arguments, worker)
 
 
@@ -181,13 +184,6 @@ class Worker:
         return max(0.0, job.end - time.time() - needed)
 
 
-def record_crash(run: RunDirectory, worker: Worker) -> None:
-    """Record the failure of a worker that could not, such as one without a library of the node."""
-    if worker.has_crashed(run):
-        last_line = printable(read_last_line(run))[:500]
-        record_failure(run, f"the worker ended with exit code {worker.exit_code}: {last_line}", FailureKind.NOT_STARTED)
-
-
 def end_attempt(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace, worker: Worker) -> int:
     """Record how the attempt ended, and requeue the job unless the run is over."""
     outcome, exit_code = decide(run, job, arguments, worker), worker.exit_code
@@ -246,11 +242,6 @@ def record_failure(run: RunDirectory, reason: str, kind: str = "") -> None:
     with run.hold_lock():
         append_failure(run.journal, failed)
     print(f"clarinet: {message}")
-
-
-def _last_event(run: RunDirectory) -> str:
-    event = read_last_event(run.journal)
-    return event["event"] if event else ""
 
 
 if __name__ == "__main__":

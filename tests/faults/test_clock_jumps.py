@@ -13,6 +13,7 @@ from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.history.states import refresh_states
 from clarinet_tui.queue.queue_file import QueueEntry, read_queue, update_queue
 from clarinet_tui.queue.supervisor import IDLE_SECONDS, LOCK_TIMEOUT, Supervisor
+from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import write_environment
 from clarinet_tui.runs.lock import current_process
@@ -25,10 +26,11 @@ DAY = 86_400.0
 CPU = Device(key="cpu", label="cpu", name="a CPU")
 
 
-class FakeExecutor:
+class FakeExecutor(LocalExecutor):
     """Starts no process; records the calls. Its workers never end."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.started: set[str] = set()
         self.calls: list[str] = []
 
@@ -38,9 +40,6 @@ class FakeExecutor:
 
     def is_running(self, run: RunDirectory) -> bool:
         return run.id in self.started
-
-    def exit_code(self, run: RunDirectory) -> int | None:
-        return None
 
     def stop(self, run: RunDirectory) -> bool:
         self.calls.append(f"stop {run.id}")

@@ -12,7 +12,7 @@ from clarinet_tui.doctor.checks import check_controller, check_node, probe_lock_
 from clarinet_tui.history.trash import remove_run
 from clarinet_tui.place import LaunchOptions, StopResult
 from clarinet_tui.queue import requests
-from clarinet_tui.runs.directory import RunDirectory, list_run_ids
+from clarinet_tui.runs.directory import list_run_ids
 from clarinet_tui.slurm.attempts import last_submission
 from clarinet_tui.slurm.jobs import describe_wait, read_jobs, refresh_jobs
 from core.errors import InputError
@@ -36,46 +36,26 @@ def block(cluster: Cluster) -> None:
     cluster.wait_until(lambda: cluster.job_state(job) == "RUNNING")
 
 
-def test_a_waiting_job_shows_its_reason_and_is_held_released_and_cancelled(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_waiting_job_shows_its_reason_and_is_cancelled_with_its_run(cluster: Cluster, tmp_path: Path) -> None:
     block(cluster)
-    first, second, third = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 3))
+    first, second = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 2))
     cluster.wait_until(lambda: follow(first) == "queued" and job_of(first).reason in ("Resources", "Priority"))
-    assert describe_wait(job_of(first)).startswith(job_of(first).reason)
-    requests.hold(first.runs_dir, [first.id], True)
-    assert job_of(first).is_held
-    requests.hold(first.runs_dir, [first.id], False)
-    cluster.wait_until(lambda: follow(first) == "queued" and not job_of(first).is_held)
     listed = json.loads(invoke(tmp_path / "runs", "queue", "--json").stdout)
-    assert {(row["id"], row["state"], row["device"]) for row in listed} == {
-        (run.id, "waiting", "slurm") for run in (first, second, third)
-    }
-    check_moves(first, second, third)
+    assert [(row["id"], row["state"], row["device"], row["job"]) for row in listed] == [
+        (run.id, "waiting", "slurm", job_of(run).id) for run in (first, second)
+    ]
+    assert listed[0]["waits_for"] == describe_wait(job_of(first))
+    requests.hold(first.runs_dir, [second.id], True)
+    with pytest.raises(InputError, match=f"run {second.id}: cannot be moved: it is paused"):
+        requests.move(first.runs_dir, [second.id], 0)
     with pytest.raises(InputError, match=f"already queued as Slurm job {job_of(first).id}"):
         requests.resume([first], LaunchOptions.from_paths(tmp_path, tmp_path))
     first_job = job_of(first).id
     assert requests.stop(first) is StopResult.DEQUEUED
     remove_run(second)
-    requests.cancel(third.runs_dir, [third.id])
     assert not read_jobs(tmp_path / "runs").jobs
     assert last_submission(first).startswith("clarinet-")
     assert cluster.job_state(first_job) == "CANCELLED"
-
-
-def check_moves(first: RunDirectory, second: RunDirectory, third: RunDirectory) -> None:
-    """Move waiting jobs of two arrays to any place; a job that is held has none."""
-    runs_dir = first.runs_dir
-    for moved, index, order in (
-        ([first, second], 0, [first, second, third]),
-        ([third], 1, [first, third, second]),
-        ([first], 9, [third, second, first]),
-        ([second, first], 0, [second, first, third]),
-    ):
-        requests.move(runs_dir, [run.id for run in moved], index)
-        assert [job.run for job in read_jobs(runs_dir).jobs] == [run.id for run in order]
-    requests.hold(runs_dir, [second.id], True)
-    with pytest.raises(InputError, match=f"run {second.id}: cannot be moved: it is paused"):
-        requests.move(runs_dir, [second.id], 1)
-    requests.hold(runs_dir, [second.id], False)
 
 
 @pytest.mark.parametrize(

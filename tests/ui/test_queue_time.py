@@ -6,8 +6,7 @@ from clarinet_tui.place import QueueRow
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.text.devices import format_device
 from clarinet_tui.ui.text.ended_runs import format_ended_runs
-from clarinet_tui.ui.text.queue import format_queued_run, reason_fits
-from clarinet_tui.ui.text.queue_time import format_queue_end, makespan
+from clarinet_tui.ui.text.queue import format_queue_end, format_queued_run, makespan, reason_fits
 from tests.support.ui_queue import CPU
 from tests.support.ui_runs import run_row
 

@@ -19,7 +19,7 @@ from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, Listing, ViewRequ
 from clarinet_tui.ui.text import devices as device_text
 from clarinet_tui.ui.text import queue as queue_text
 from clarinet_tui.ui.text.ended_runs import format_ended_runs
-from clarinet_tui.ui.text.queue_time import format_queue_end
+from clarinet_tui.ui.text.queue import format_queue_end
 from clarinet_tui.ui.text.styled import Span, styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pick_list import PickList

@@ -1,12 +1,14 @@
-"""The queue as lines: started runs, and waiting runs with what they wait for."""
+"""The queue as lines: started runs, waiting runs with what they wait for, and when all will be done."""
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.text import format_seed, format_task
+from clarinet_tui.text import format_count, format_duration, format_seed, format_task
 from clarinet_tui.ui.text.devices import format_progress
 from clarinet_tui.ui.text.styled import Span, fit_cell, styled
 
@@ -64,3 +66,30 @@ def _state_spans(row: QueueRow, machine: MachineSnapshot, run: RunRow | None) ->
     if machine.supervisor_host:
         return [(f"the supervisor of {machine.supervisor_host}", "muted")]
     return [("starts next" if machine.has_supervisor else "the supervisor", "good")]
+
+
+def makespan(seconds: Iterable[float], slots: int, busy: Iterable[float] = ()) -> float:
+    """Return the time until the last run ends, if each starts on the slot that is free first.
+
+    `busy` has the time until each occupied slot is free.
+    """
+    ends = [*busy]
+    ends += [0.0] * max(slots - len(ends), 0 if ends else 1)
+    heapq.heapify(ends)
+    for duration in seconds:
+        heapq.heapreplace(ends, ends[0] + duration)
+    return max(ends)
+
+
+def format_queue_end(machine: MachineSnapshot, running: Mapping[str, RunRow]) -> str:
+    """Format when all runs of the queue will have ended; empty without runs, or if no duration is known."""
+    waiting = [row for row in machine.waiting if not row.is_paused]
+    started = [running.get(row.id) for row in machine.queue_rows if not row.is_waiting]
+    left = [run.seconds_left for run in started if run and run.seconds_left is not None]
+    seconds = [row.seconds for row in waiting if row.seconds is not None]
+    unknown = len(waiting) - len(seconds) + len(started) - len(left)
+    if not seconds and not left:
+        return ""
+    slots = sum(machine.queue.slots_for(device.key) for device in machine.devices if device.is_gpu) or 1
+    end = format_duration(makespan(seconds, slots, left))
+    return f"done in about {end}" + (f", plus {format_count(unknown, 'run')} of unknown time" if unknown else "")
