@@ -78,8 +78,9 @@ def glyphs_for(environ: Mapping[str, str], encoding: str | None = None) -> Glyph
 SPACE = ord(" ")
 TINT = 1000
 """The style number of a span with a tinted background is its style + TINT * (colour index + 1)."""
-PLAIN, AXIS, LABEL, GRID, ZERO, REFERENCE, MARK, ALARM, CROSSHAIR, POINTER = range(10)
-"""Fixed style numbers; three for each colour follow."""
+STYLES = ("plain", "axis", "label", "grid", "zero", "reference", "mark", "alarm", "crosshair", "pointer")
+"""Names of the fixed style numbers; three for each colour follow."""
+PLAIN, AXIS, LABEL, GRID, ZERO, REFERENCE, MARK, ALARM, CROSSHAIR, POINTER = range(len(STYLES))
 
 
 def line_style(colour_index: int) -> int:

@@ -59,7 +59,6 @@ def test_accuracy_curve_has_band_members_and_published_result(tmp_path: Path) ->
     ((panel, curve),) = panel_curves(figure)
     assert (panel.title, curve.name, curve.published) == ("U→M", "CLARINET", 83.692)
     np.testing.assert_allclose(curve.mean, [30, 70])  # neither the running one nor that of another protocol
-    assert curve.low is not None
     np.testing.assert_allclose(curve.low, np.array([30, 70]) - np.sqrt(200))
     assert sorted(len(member.x) for member in curve.members) == [2, 2, 3]
     assert any("epochs is 9, not 3" in note for note in figure.notes)
@@ -123,8 +122,6 @@ def test_losses_are_bounded_and_a_single_run_has_an_envelope(tmp_path: Path) -> 
     }
     alone = curves["U→M: complementary loss", "CLARINET"]
     assert len(alone.x) == 20
-    assert alone.low is not None
-    assert alone.high is not None
     assert alone.low[0] < alone.mean[0] < alone.high[0]
     with pytest.raises(InputError, match="no run has 'mmd'"):
         losses_figure(records, find_figure_runs(records), metrics=["mmd"])
@@ -149,7 +146,6 @@ def test_budget_excludes_runs_that_differ_in_other_settings(tmp_path: Path) -> N
     ((panel, curve),) = panel_curves(figure)
     assert panel.has_error_bars
     assert (curve.x.tolist(), curve.mean.tolist()) == ([0.1, 1.0], [42.0, 80.0])
-    assert curve.low is not None
     np.testing.assert_allclose(curve.low, [42 - np.sqrt(8), np.nan])
     assert "excluded: U→M CLARINET: differs in more than source_fraction (1 protocol)" in figure.notes
     with pytest.raises(InputError, match="finished runs do not differ"):

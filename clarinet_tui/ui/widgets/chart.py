@@ -19,18 +19,12 @@ from textual.widget import Widget
 
 from clarinet_tui.chart import palette
 from clarinet_tui.chart.cells import (
-    ALARM,
-    AXIS,
     BRAILLE,
-    CROSSHAIR,
-    GRID,
     LABEL,
-    MARK,
     PLAIN,
-    POINTER,
     REFERENCE,
+    STYLES,
     TINT,
-    ZERO,
     GlyphSet,
     band_style,
     faint_style,
@@ -148,18 +142,7 @@ def _fill(pieces: list[Piece], width: int) -> list[Piece]:
     return [*row, (" " * left, PLAIN)] if left else row
 
 
-COMPONENT_OF = {
-    TITLE: "chart--title",
-    AXIS: "chart--axis",
-    LABEL: "chart--label",
-    GRID: "chart--grid",
-    REFERENCE: "chart--reference",
-    ZERO: "chart--zero",
-    MARK: "chart--mark",
-    ALARM: "chart--alarm",
-    CROSSHAIR: "chart--crosshair",
-    POINTER: "chart--pointer",
-}
+COMPONENT_OF = {TITLE: "chart--title"} | {number: f"chart--{name}" for number, name in enumerate(STYLES) if number}
 FAINT, SHADED, TINTED = 0.62, 0.6, 0.09
 """How far raw values and a band's dots are blended with the background, and a band's background with its colour."""
 
