@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.journal_batches import Batch, Position, ReplacedFileError, read_batch
+from clarinet_tui.history.journal_batches import JournalBatch, Position, ReplacedFileError, read_batch
 from clarinet_tui.history.run_rows import (
     ingest_annotations,
     insert_run,
@@ -91,7 +91,7 @@ def _read_positions(db: Database, run: RunDirectory) -> tuple[Position, list[str
         insert_run(db, run)
 
 
-def _commit(db: Database, run: RunDirectory, batch: Batch) -> bool:
+def _commit(db: Database, run: RunDirectory, batch: JournalBatch) -> bool:
     columns = msgspec.json.encode(batch.columns).decode() if batch.columns is not None else None
     run_columns, config = read_run_columns(run) if batch.attempt_starts else ({}, None)
     run_columns["journal_changed"] = modified_time(run.journal)

@@ -150,7 +150,7 @@ class EventRow:
 
 
 @dataclass
-class Batch:
+class JournalBatch:
     """The rows of the journal from `start` to `end`, without superseded ones."""
 
     start: Position
@@ -187,9 +187,9 @@ class Batch:
             event.superseded = event.superseded or iteration < 0 or (event.iteration or 0) > iteration
 
 
-def read_batch(run: RunDirectory, start: Position, columns: Names | None) -> Batch:
+def read_batch(run: RunDirectory, start: Position, columns: Names | None) -> JournalBatch:
     """Read the journal from `start` on, at most `MAX_ROWS` rows or about `MAX_BYTES`."""
-    batch = Batch(start, start, columns)
+    batch = JournalBatch(start, start, columns)
     file = open_file(run.journal)
     if file is None:
         if start.offset:
@@ -239,7 +239,7 @@ def _hash_ends(file: BinaryIO, offset: int) -> str:
     return blake2b(first + last, digest_size=8).hexdigest() if len(last) == size else ""
 
 
-def _add_line(batch: Batch, run: RunDirectory, number: int, start: int, end: int, line: bytes | None) -> None:
+def _add_line(batch: JournalBatch, run: RunDirectory, number: int, start: int, end: int, line: bytes | None) -> None:
     try:
         fields = parse_line(line, batch.columns)
     except ContentError as error:
@@ -252,7 +252,7 @@ def _add_line(batch: Batch, run: RunDirectory, number: int, start: int, end: int
         _add_event(batch, run, EventRow(start, end, fields))
 
 
-def _add_iterations(batch: Batch, layout: RowLayout | None, number: int, end: int, lines: list[bytes]) -> None:
+def _add_iterations(batch: JournalBatch, layout: RowLayout | None, number: int, end: int, lines: list[bytes]) -> None:
     """Add the iterations before line `number`, which starts at byte `end`."""
     if not lines or layout is None:
         return
@@ -275,7 +275,7 @@ def _add_iterations(batch: Batch, layout: RowLayout | None, number: int, end: in
         start = line_end
 
 
-def _add_damage(batch: Batch, number: int, start: int, end: int, reason: str) -> None:
+def _add_damage(batch: JournalBatch, number: int, start: int, end: int, reason: str) -> None:
     """Add a row for an unreadable line, or extend that of the lines directly before it."""
     batch.has_damage = True
     last = batch.events[-1] if batch.events else None
@@ -291,7 +291,7 @@ def _add_damage(batch: Batch, number: int, start: int, end: int, reason: str) ->
     batch.events.append(EventRow(start, end, fields))
 
 
-def _add_event(batch: Batch, run: RunDirectory, event: EventRow) -> None:
+def _add_event(batch: JournalBatch, run: RunDirectory, event: EventRow) -> None:
     if event.name == "evaluation":
         row = evaluation_row(run.id, event.fields)
         if row is not None:

@@ -10,15 +10,15 @@ from clarinet_tui.history import rollups
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.journal_batches import (
     NUMBER,
-    Batch,
     EventRow,
+    JournalBatch,
     Position,
     ReplacedFileError,
     advance,
     check_start,
 )
 from clarinet_tui.history.queries import read_open_alarms
-from clarinet_tui.history.schema import EVALUATION_COLUMNS, SAMPLE_COLUMNS
+from clarinet_tui.history.schema import TABLES
 from clarinet_tui.runs.directory import JOURNAL, RunDirectory
 from clarinet_tui.runs.environment import hardware_names, read_environment
 from clarinet_tui.runs.files import modified_time, open_file
@@ -135,7 +135,7 @@ def _write_annotation(connection: sqlite3.Connection, run: str, fields: dict[str
             connection.execute("DELETE FROM notes WHERE run = ?", (run,))
 
 
-def write_batch(db: Database, run: str, batch: Batch, run_columns: dict[str, Any]) -> None:
+def write_batch(db: Database, run: str, batch: JournalBatch, run_columns: dict[str, Any]) -> None:
     """Write a batch inside a transaction, and the columns of `runs` that come from other files of the run."""
     connection = db.connection
     superseded_metrics: set[str] = set()
@@ -150,15 +150,14 @@ def write_batch(db: Database, run: str, batch: Batch, run_columns: dict[str, Any
     for layout, rows in batch.iterations:
         connection.executemany(layout.insert_sql, rows)
     events = [_event_values(run, event) for event in batch.events]
-    columns = {"evaluations": 9 + len(EVALUATION_COLUMNS), "samples": 5 + len(SAMPLE_COLUMNS), "events": 9}
     for table, table_rows in (("evaluations", batch.evaluations), ("samples", batch.samples), ("events", events)):
-        places = ", ".join("?" * columns[table])
+        places = ", ".join("?" * len(TABLES[table].columns))
         connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", table_rows)
     _write_rollups(connection, run, batch, superseded_metrics)
     update_run_row(db, run, batch, run_columns)
 
 
-def _write_rollups(connection: sqlite3.Connection, run: str, batch: Batch, superseded_metrics: set[str]) -> None:
+def _write_rollups(connection: sqlite3.Connection, run: str, batch: JournalBatch, superseded_metrics: set[str]) -> None:
     changed = [row[1] for _, rows in batch.iterations for row in rows]
     if batch.start.offset == 0 and changed and all(map(lt, changed, changed[1:])):
         rollups.build(connection, run, batch.iterations)
@@ -194,7 +193,7 @@ def _event_values(run: str, event: EventRow) -> tuple[Any, ...]:
     )
 
 
-def update_run_row(db: Database, run: str, batch: Batch, run_columns: dict[str, Any]) -> None:
+def update_run_row(db: Database, run: str, batch: JournalBatch, run_columns: dict[str, Any]) -> None:
     """Update the row of `runs`; its state is the journal's, because a run that has just written is alive."""
     connection = db.connection
     recorded = connection.execute("SELECT journal_state FROM runs WHERE id = ?", (run,)).fetchone()[0]

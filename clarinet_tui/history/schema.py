@@ -60,7 +60,7 @@ def _metrics(names: tuple[str, ...]) -> Columns:
     return {name: (float, METRICS[name].title) for name in names}
 
 
-class Table(NamedTuple):
+class TableSpec(NamedTuple):
     """A table: what a row is, its primary key, and its columns."""
 
     row: str
@@ -72,7 +72,7 @@ class Table(NamedTuple):
 
 
 TABLES = {
-    "runs": Table(
+    "runs": TableSpec(
         "a run",
         ("id",),
         {
@@ -111,10 +111,10 @@ TABLES = {
         },
         indexes=("created", "state"),
     ),
-    "configs": Table("the settings of a run", ("run",), {**_RUN, "config": (str, "JSON object of all settings")}),
-    "tags": Table("a tag of a run", ("run", "tag"), {**_RUN, "tag": (str, "tag"), **_TIME}, indexes=("tag",)),
-    "notes": Table("the note of a run", ("run",), {**_RUN, "note": (str, "text"), **_TIME}),
-    "evaluations": Table(
+    "configs": TableSpec("the settings of a run", ("run",), {**_RUN, "config": (str, "JSON object of all settings")}),
+    "tags": TableSpec("a tag of a run", ("run", "tag"), {**_RUN, "tag": (str, "tag"), **_TIME}, indexes=("tag",)),
+    "notes": TableSpec("the note of a run", ("run",), {**_RUN, "note": (str, "text"), **_TIME}),
+    "evaluations": TableSpec(
         "an evaluation",
         ("run", "iteration", "stage"),
         {
@@ -127,13 +127,13 @@ TABLES = {
             **_OTHER,
         },
     ),
-    "iterations": Table(
+    "iterations": TableSpec(
         "a training iteration",
         ("run", "iteration"),
         {**_RUN, **_PROGRESS, **_SECONDS, **_metrics(ITERATION_COLUMNS), **_OTHER},
         is_clustered=True,
     ),
-    "events": Table(
+    "events": TableSpec(
         "any other event of a journal",
         ("run", "position"),
         {
@@ -148,7 +148,7 @@ TABLES = {
             "fields": (str, "JSON object of the whole event"),
         },
     ),
-    "samples": Table(
+    "samples": TableSpec(
         "a sample of a run's hardware",
         ("run", "position"),
         {
@@ -168,7 +168,7 @@ TABLES = {
         },
         is_clustered=True,
     ),
-    "rollups": Table(
+    "rollups": TableSpec(
         "a metric over a bucket of 32, 512, 8192 or 131072 iterations (level 1 to 4)",
         ("run", "metric", "level", "bucket"),
         {
@@ -184,7 +184,7 @@ TABLES = {
         },
         is_clustered=True,
     ),
-    "ingested": Table(
+    "ingested": TableSpec(
         "how far a run's files are ingested",
         ("run",),
         {
