@@ -10,8 +10,8 @@ from clarinet_tui.analysis.published import MAIN_METHODS
 from clarinet_tui.analysis.statistics import Summary
 from core.errors import InputError
 from core.tasks import PAPER_TASKS
-from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.histories import make_run
+from tests.support.trained_runs import make_trained_run, read_runs
 
 
 def board_of(runs_dir: Path, query: str = "", **options: Any) -> Board:
@@ -35,7 +35,7 @@ def test_empty_history_shows_the_published_results(tmp_path: Path) -> None:
 
 def test_cell_has_mean_runs_and_distance(tmp_path: Path) -> None:
     for seed, accuracy in enumerate((82.0, 83.0, 84.0), start=1):
-        make_finished_run(tmp_path, f"run{seed}", accuracy, seed=seed)
+        make_trained_run(tmp_path, f"run{seed}", [accuracy], seed=seed)
     cell = cell_of(tmp_path)
     assert cell.summary == Summary(3, 83.0, 1.0)
     assert cell.runs == ("run1", "run2", "run3")
@@ -49,16 +49,16 @@ def test_cell_has_mean_runs_and_distance(tmp_path: Path) -> None:
 
 def test_distance_to_gac_has_no_interval(tmp_path: Path) -> None:
     for seed in (1, 2):
-        make_finished_run(tmp_path, f"run{seed}", 50.0 + seed, method="gac", seed=seed)
+        make_trained_run(tmp_path, f"run{seed}", [50.0 + seed], method="gac", seed=seed)
     distance = cell_of(tmp_path, "gac").distance
     assert distance is not None
     assert distance.interval is None
 
 
 def test_seeds_are_counted_by_state(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "run1", 82.0, seed=1)
-    make_finished_run(tmp_path, "run2", None, seed=2, end="failed")
-    make_finished_run(tmp_path, "run3", 40.0, seed=3, end="running")
+    make_trained_run(tmp_path, "run1", [82.0], seed=1)
+    make_trained_run(tmp_path, "run2", [None], seed=2, end="failed")
+    make_trained_run(tmp_path, "run3", [40.0], seed=3, end="running")
     make_run(tmp_path, "run4", seed=4)
     make_run(tmp_path, "again1", seed=1)
     cell = cell_of(tmp_path)
@@ -69,10 +69,10 @@ def test_seeds_are_counted_by_state(tmp_path: Path) -> None:
 
 
 def test_unfinished_seed_takes_the_state_of_its_most_advanced_run(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "run1", 82.0, seed=1)
-    make_finished_run(tmp_path, "old2", None, seed=2, end="failed")
-    make_finished_run(tmp_path, "new2", 40.0, seed=2, end="running")
-    make_finished_run(tmp_path, "run3", 44.0, seed=3, end="running")
+    make_trained_run(tmp_path, "run1", [82.0], seed=1)
+    make_trained_run(tmp_path, "old2", [None], seed=2, end="failed")
+    make_trained_run(tmp_path, "new2", [40.0], seed=2, end="running")
+    make_trained_run(tmp_path, "run3", [44.0], seed=3, end="running")
     make_run(tmp_path, "run4", seed=4)
     cell = cell_of(tmp_path)
     assert [(one.seed, one.run, one.state) for one in cell.unfinished] == [
@@ -86,9 +86,9 @@ def test_unfinished_seed_takes_the_state_of_its_most_advanced_run(tmp_path: Path
 
 
 def test_template_run_has_exactly_the_counted_settings(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "own1", 70.0, method="gac+dan", seed=1)
-    make_finished_run(tmp_path, "one2", 71.0, method="gac+dan", seed=2, stage1={"seed": 1})
-    make_finished_run(tmp_path, "one3", 72.0, method="gac+dan", seed=3, stage1={"seed": 1})
+    make_trained_run(tmp_path, "own1", [70.0], method="gac+dan", seed=1)
+    make_trained_run(tmp_path, "one2", [71.0], method="gac+dan", seed=2, stage1={"seed": 1})
+    make_trained_run(tmp_path, "one3", [72.0], method="gac+dan", seed=3, stage1={"seed": 1})
     cell = cell_of(tmp_path, "gac+dan")
     assert cell.runs == ("own1", "one2", "one3")
     assert cell.template_run in ("one2", "one3"), "own1 shares its stage 1 by chance alone"
@@ -96,16 +96,16 @@ def test_template_run_has_exactly_the_counted_settings(tmp_path: Path) -> None:
 
 
 def test_two_step_runs_report_their_last_stage(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "run1", 71.0, method="gac+cdan-e", seed=1)
-    make_finished_run(tmp_path, "run2", 73.0, method="gac+cdan-e", seed=2)
+    make_trained_run(tmp_path, "run1", [71.0], method="gac+cdan-e", seed=1)
+    make_trained_run(tmp_path, "run2", [73.0], method="gac+cdan-e", seed=2)
     for rule in ("last", "best", "risk"):
         assert cell_of(tmp_path, "gac+cdan-e", rule=rule).summary.mean == 72.0
 
 
 def test_newest_finished_run_of_a_seed_counts(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "old", 70.0, seed=1)
-    make_finished_run(tmp_path, "new", 80.0, seed=1)
-    make_finished_run(tmp_path, "newest", None, seed=1, end="failed")
+    make_trained_run(tmp_path, "old", [70.0], seed=1)
+    make_trained_run(tmp_path, "new", [80.0], seed=1)
+    make_trained_run(tmp_path, "newest", [None], seed=1, end="failed")
     cell = cell_of(tmp_path)
     assert cell.runs == ("new",)
     (left,) = cell.excluded
@@ -114,9 +114,9 @@ def test_newest_finished_run_of_a_seed_counts(tmp_path: Path) -> None:
 
 
 def test_other_protocols_are_excluded_with_a_reason(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
-    make_finished_run(tmp_path, "bbb", 72.0, seed=2)
-    make_finished_run(tmp_path, "ccc", 90.0, seed=3, epochs=9)
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
+    make_trained_run(tmp_path, "bbb", [72.0], seed=2)
+    make_trained_run(tmp_path, "ccc", [90.0], seed=3, epochs=9)
     cell = cell_of(tmp_path)
     assert cell.summary.mean == 71.0
     assert [(left.reason, left.runs) for left in cell.excluded] == [("epochs is 9, not 3", ("ccc",))]
@@ -125,9 +125,9 @@ def test_other_protocols_are_excluded_with_a_reason(tmp_path: Path) -> None:
 
 
 def test_mix_averages_all_and_lists_the_differences(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
-    make_finished_run(tmp_path, "bbb", 72.0, seed=2)
-    make_finished_run(tmp_path, "ccc", 92.0, seed=1, epochs=9)
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
+    make_trained_run(tmp_path, "bbb", [72.0], seed=2)
+    make_trained_run(tmp_path, "ccc", [92.0], seed=1, epochs=9)
     board = board_of(tmp_path, mix=True)
     cell = board.cells["clarinet", "U->M"]
     assert cell.summary.mean == 78.0
@@ -137,16 +137,16 @@ def test_mix_averages_all_and_lists_the_differences(tmp_path: Path) -> None:
 
 
 def test_run_of_two_groups_is_averaged_once(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "own1", 70.0, method="gac+dan", seed=1)
-    make_finished_run(tmp_path, "own2", 70.0, method="gac+dan", seed=2)
-    make_finished_run(tmp_path, "one2", 85.0, method="gac+dan", seed=2, stage1={"seed": 1})
+    make_trained_run(tmp_path, "own1", [70.0], method="gac+dan", seed=1)
+    make_trained_run(tmp_path, "own2", [70.0], method="gac+dan", seed=2)
+    make_trained_run(tmp_path, "one2", [85.0], method="gac+dan", seed=2, stage1={"seed": 1})
     cell = cell_of(tmp_path, "gac+dan", mix=True)
     assert sorted(cell.runs) == ["one2", "own1", "own2"]
 
 
 def test_commits_are_listed_and_separate_runs_on_request(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1, commit="a" * 40)
-    make_finished_run(tmp_path, "bbb", 72.0, seed=2, commit="b" * 40)
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1, commit="a" * 40)
+    make_trained_run(tmp_path, "bbb", [72.0], seed=2, commit="b" * 40)
     assert cell_of(tmp_path).mixed == ("started at 2 git commits: aaaaaaa, bbbbbbb",)
     apart = cell_of(tmp_path, by_commit=True)
     assert (apart.runs, apart.mixed) == (("bbb",), ())
@@ -154,9 +154,9 @@ def test_commits_are_listed_and_separate_runs_on_request(tmp_path: Path) -> None
 
 
 def test_preset_with_most_finished_runs_is_used_and_others_are_listed(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
-    make_finished_run(tmp_path, "bbb", 71.0, seed=2)
-    make_finished_run(tmp_path, "ccc", 90.0, seed=1, preset="quick", method="gac")
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
+    make_trained_run(tmp_path, "bbb", [71.0], seed=2)
+    make_trained_run(tmp_path, "ccc", [90.0], seed=1, preset="quick", method="gac")
     board = board_of(tmp_path)
     assert board.preset == "smoke"
     assert [(left.reason, left.runs) for left in board.excluded] == [("preset quick", ("ccc",))]
@@ -168,15 +168,15 @@ def test_preset_with_most_finished_runs_is_used_and_others_are_listed(tmp_path: 
 
 
 def test_query_selects_runs(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
-    make_finished_run(tmp_path, "bbb", 80.0, seed=2)
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
+    make_trained_run(tmp_path, "bbb", [80.0], seed=2)
     assert board_of(tmp_path, "seed:2").cells["clarinet", "U->M"].runs == ("bbb",)
 
 
 def test_averages_are_over_complete_tasks_and_best_needs_equal_tasks(tmp_path: Path) -> None:
     for task, accuracy in (("U->M", 80.0), ("M->U", 90.0)):
-        make_finished_run(tmp_path, f"c{accuracy:.0f}", accuracy, task=task, seed=1)
-    make_finished_run(tmp_path, "gac1", 50.0, method="gac", seed=1)
+        make_trained_run(tmp_path, f"c{accuracy:.0f}", [accuracy], task=task, seed=1)
+    make_trained_run(tmp_path, "gac1", [50.0], method="gac", seed=1)
     board = board_of(tmp_path, seeds=1)
     average = board.averages["clarinet"]
     assert (average.mean, average.tasks) == (85.0, ("U->M", "M->U"))
@@ -184,14 +184,14 @@ def test_averages_are_over_complete_tasks_and_best_needs_equal_tasks(tmp_path: P
     assert board.best("U->M", MAIN_METHODS) == {"clarinet"}
     assert board.best("M->U", MAIN_METHODS) == frozenset(), "nothing to compare with"
     assert board.best_average(MAIN_METHODS) == frozenset(), "over different tasks"
-    make_finished_run(tmp_path, "gac2", 95.0, method="gac", task="M->U", seed=1)
+    make_trained_run(tmp_path, "gac2", [95.0], method="gac", task="M->U", seed=1)
     assert board_of(tmp_path, seeds=1).best_average(MAIN_METHODS) == {"clarinet"}
     assert "clarinet" not in board_of(tmp_path, seeds=2).averages
 
 
 def test_other_tasks_and_methods_are_added(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, task="Y->D", seed=1)
-    make_finished_run(tmp_path, "bbb", 95.0, task="U->M", method="cdan-e", seed=1)
+    make_trained_run(tmp_path, "aaa", [70.0], task="Y->D", seed=1)
+    make_trained_run(tmp_path, "bbb", [95.0], task="U->M", method="cdan-e", seed=1)
     board = board_of(tmp_path, seeds=1)
     assert board.tasks == (*PAPER_TASKS, "Y->D")
     assert board.tables[-1].methods == ("cdan-e",)
@@ -201,7 +201,7 @@ def test_other_tasks_and_methods_are_added(tmp_path: Path) -> None:
 
 def test_references_have_a_table_of_their_own(tmp_path: Path) -> None:
     for index, method in enumerate(("cdan-e", "source-only", "gac", "clarinet")):
-        make_finished_run(tmp_path, f"run{index}", 95.0 - index, method=method, seed=1)
+        make_trained_run(tmp_path, f"run{index}", [95.0 - index], method=method, seed=1)
     board = board_of(tmp_path, seeds=1)
     tables = {table.kind: table.methods for table in board.tables}
     assert tables["reference"] == ("cdan-e", "source-only")
@@ -212,14 +212,14 @@ def test_references_have_a_table_of_their_own(tmp_path: Path) -> None:
 
 
 def test_run_without_target_labels_is_listed_as_excluded(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", None, seed=1)
+    make_trained_run(tmp_path, "aaa", [None], seed=1)
     cell = cell_of(tmp_path)
     assert cell.summary.n == 0
     assert cell.excluded[0].runs == ("aaa",)
 
 
 def test_notes_list_rule_preset_data_and_settings(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1, epochs=9, started_fields={"notes": ["USPS is made here"]})
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1, epochs=9, start={"notes": ["USPS is made here"]})
     notes = "\n".join(board_of(tmp_path, rule="best").notes)
     assert "oracle selection" in notes
     assert "Preset smoke: not the protocol of the published numbers." in notes
@@ -229,7 +229,7 @@ def test_notes_list_rule_preset_data_and_settings(tmp_path: Path) -> None:
 
 
 def test_unchanged_run_is_read_once(tmp_path: Path) -> None:
-    run = make_finished_run(tmp_path, "aaa", 70.0, seed=1)
+    run = make_trained_run(tmp_path, "aaa", [70.0], seed=1)
     records = read_runs(tmp_path)
     first = records.search()[0]
     run.config.unlink()

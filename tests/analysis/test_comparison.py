@@ -10,10 +10,9 @@ from clarinet_tui.analysis.comparison import Comparison, compare_queries, compar
 from clarinet_tui.analysis.comparison_table import comparison_object, comparison_view, pair_table, side_row
 from clarinet_tui.analysis.statistics import Summary
 from core.errors import InputError
-from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.histories import make_run
 from tests.support.tables import printed
-from tests.support.trained_runs import make_trained_run
+from tests.support.trained_runs import make_trained_run, read_runs
 
 CLARINET = (83.1, 84.9, 82.6, 83.3, 84.2)
 CDAN = (71.2, 73.9, 70.4, 71.9, 70.1)
@@ -22,9 +21,9 @@ DAN = (84.0, 83.0, 84.5, 82.1, 84.9)
 
 def five_of_each(runs: Path) -> None:
     for seed in range(1, 6):
-        make_finished_run(runs, f"clar{seed}", CLARINET[seed - 1], seed=seed)
-        make_finished_run(runs, f"cdan{seed}", CDAN[seed - 1], seed=seed, method="gac+cdan-e")
-        make_finished_run(runs, f"dan{seed}", DAN[seed - 1], seed=seed, method="gac+dan")
+        make_trained_run(runs, f"clar{seed}", [CLARINET[seed - 1]], seed=seed)
+        make_trained_run(runs, f"cdan{seed}", [CDAN[seed - 1]], seed=seed, method="gac+cdan-e")
+        make_trained_run(runs, f"dan{seed}", [DAN[seed - 1]], seed=seed, method="gac+dan")
 
 
 def compare(runs: Path, one: str = "", two: str = "") -> Comparison:
@@ -49,9 +48,9 @@ def test_every_two_step_method_is_compared_with_holm_correction(tmp_path: Path) 
 
 def test_means_beside_a_difference_are_those_of_its_pairs(tmp_path: Path) -> None:
     for seed, accuracy in ((1, 9.18), (2, 9.18), (3, 11.34)):
-        make_finished_run(tmp_path, f"clar{seed}", accuracy, seed=seed)
+        make_trained_run(tmp_path, f"clar{seed}", [accuracy], seed=seed)
     for seed, accuracy in ((1, 9.38), (2, 9.38)):
-        make_finished_run(tmp_path, f"cdan{seed}", accuracy, seed=seed, method="gac+cdan-e")
+        make_trained_run(tmp_path, f"cdan{seed}", [accuracy], seed=seed, method="gac+cdan-e")
     comparison = compare(tmp_path)
     (difference,) = comparison.differences
     assert (difference.left.accuracy.n, difference.paired.left.n) == (3, 2)
@@ -65,12 +64,12 @@ def test_means_beside_a_difference_are_those_of_its_pairs(tmp_path: Path) -> Non
 
 
 def test_pairs_need_the_same_label_draw(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
-    make_finished_run(tmp_path, "clar2", 84.0, seed=2)
-    make_finished_run(tmp_path, "clar3", 85.0, seed=3)
-    make_finished_run(tmp_path, "cdan1", 71.0, seed=1, method="gac+cdan-e")
-    make_finished_run(tmp_path, "cdan2", 72.0, seed=2, method="gac+cdan-e", started_fields={"label_hash": "another"})
-    make_finished_run(tmp_path, "cdan4", 73.0, seed=4, method="gac+cdan-e")
+    make_trained_run(tmp_path, "clar1", [83.0], seed=1)
+    make_trained_run(tmp_path, "clar2", [84.0], seed=2)
+    make_trained_run(tmp_path, "clar3", [85.0], seed=3)
+    make_trained_run(tmp_path, "cdan1", [71.0], seed=1, method="gac+cdan-e")
+    make_trained_run(tmp_path, "cdan2", [72.0], seed=2, method="gac+cdan-e", start={"label_hash": "another"})
+    make_trained_run(tmp_path, "cdan4", [73.0], seed=4, method="gac+cdan-e")
     (difference,) = compare(tmp_path).differences
     assert [pair.seed for pair in difference.paired.pairs] == [1]
     assert [(refused.seed, refused.reason) for refused in difference.refused] == [
@@ -85,10 +84,10 @@ def test_pairs_need_the_same_label_draw(tmp_path: Path) -> None:
 
 def test_sides_without_pairs_have_a_difference_of_means(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
-        make_finished_run(tmp_path, f"clar{seed}", 80.0 + seed, seed=seed)
-        make_finished_run(
-            tmp_path, f"dan{seed}", 70.0 + seed, seed=seed, method="gac+dan", stage1={"seed": 9},
-            started_fields={"label_hash": "nine"},
+        make_trained_run(tmp_path, f"clar{seed}", [80.0 + seed], seed=seed)
+        make_trained_run(
+            tmp_path, f"dan{seed}", [70.0 + seed], seed=seed, method="gac+dan", stage1={"seed": 9},
+            start={"label_hash": "nine"},
         )  # fmt: skip
     (difference,) = compare(tmp_path).differences
     assert difference.paired.pairs == ()
@@ -99,8 +98,8 @@ def test_sides_without_pairs_have_a_difference_of_means(tmp_path: Path) -> None:
 
 def test_shared_stage_1_counts_in_each_run_and_once_in_the_total(tmp_path: Path) -> None:
     for seed in (1, 2):
-        make_finished_run(tmp_path, f"clar{seed}", 83.0, seed=seed)
-        make_finished_run(tmp_path, f"dan{seed}", 71.0, seed=seed, method="gac+dan", shared=("origin1", 60.0))
+        make_trained_run(tmp_path, f"clar{seed}", [83.0], seed=seed)
+        make_trained_run(tmp_path, f"dan{seed}", [71.0], seed=seed, method="gac+dan", shared=("origin1", 60.0))
     (difference,) = compare(tmp_path).differences
     own = 30 / 64
     assert difference.left.seconds.mean == 10 / 64
@@ -111,25 +110,25 @@ def test_shared_stage_1_counts_in_each_run_and_once_in_the_total(tmp_path: Path)
 
 
 def test_stage_1_trained_by_the_side_is_not_added_to_the_total(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
-    make_finished_run(tmp_path, "dan1", 71.0, seed=1, method="gac+dan", stage1={"seed": 1})
-    make_finished_run(tmp_path, "dan2", 71.0, seed=2, method="gac+dan", stage1={"seed": 1}, shared=("dan1", 1.5))
+    make_trained_run(tmp_path, "clar1", [83.0], seed=1)
+    make_trained_run(tmp_path, "dan1", [71.0], seed=1, method="gac+dan", stage1={"seed": 1})
+    make_trained_run(tmp_path, "dan2", [71.0], seed=2, method="gac+dan", stage1={"seed": 1}, shared=("dan1", 1.5))
     (difference,) = compare(tmp_path).differences
     assert difference.right.total_seconds == 2 * 30 / 64
     assert difference.right.seconds.mean == 30 / 64 + 0.75
 
 
 def test_unrecorded_cost_is_a_caution(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
-    make_finished_run(tmp_path, "dan1", 71.0, seed=1, method="gac+dan", shared=("", 0.0))
+    make_trained_run(tmp_path, "clar1", [83.0], seed=1)
+    make_trained_run(tmp_path, "dan1", [71.0], seed=1, method="gac+dan", shared=("", 0.0))
     comparison = compare(tmp_path)
     assert comparison.differences[0].cautions == ("GAC+DAN: the cost of stage 1 is not recorded for dan1",)
     assert "≥0s" in on_terminal(comparison)
 
 
 def test_only_differing_settings_are_listed(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
-    make_finished_run(tmp_path, "dan1", 71.0, seed=1, method="gac+dan")
+    make_trained_run(tmp_path, "clar1", [83.0], seed=1)
+    make_trained_run(tmp_path, "dan1", [71.0], seed=1, method="gac+dan")
     (difference,) = compare(tmp_path).differences
     fields = {name: (left, right) for name, left, right in difference.settings}
     assert fields["warmup_epochs"] == (2, 0)
@@ -148,8 +147,8 @@ def test_unfinished_runs_make_a_difference_interim(tmp_path: Path) -> None:
 
 
 def test_running_run_is_not_counted(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "clar1", 20.0, seed=1, end="running")
-    make_finished_run(tmp_path, "dan1", 71.0, seed=1, method="gac+dan")
+    make_trained_run(tmp_path, "clar1", [20.0], seed=1, end="running")
+    make_trained_run(tmp_path, "dan1", [71.0], seed=1, method="gac+dan")
     comparison = compare(tmp_path)
     (difference,) = comparison.differences
     assert "not counted: clar1 is running, 20.00 so far" in on_terminal(comparison)
@@ -159,9 +158,9 @@ def test_running_run_is_not_counted(tmp_path: Path) -> None:
 
 
 def test_other_tasks_and_presets_are_listed_as_unmatched(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
-    make_finished_run(tmp_path, "dan1", 71.0, seed=1, method="gac+dan", task="M->U")
-    make_finished_run(tmp_path, "dan2", 71.0, seed=1, method="gac+dan", preset="quick")
+    make_trained_run(tmp_path, "clar1", [83.0], seed=1)
+    make_trained_run(tmp_path, "dan1", [71.0], seed=1, method="gac+dan", task="M->U")
+    make_trained_run(tmp_path, "dan2", [71.0], seed=1, method="gac+dan", preset="quick")
     comparison = compare(tmp_path)
     assert comparison.differences == ()
     assert comparison.unmatched == ("U->M clarinet (smoke)", "U->M gac+dan (quick)", "M->U gac+dan (smoke)")
@@ -169,13 +168,13 @@ def test_other_tasks_and_presets_are_listed_as_unmatched(tmp_path: Path) -> None
 
 def test_other_protocols_are_excluded_from_a_side(tmp_path: Path) -> None:
     five_of_each(tmp_path)
-    make_finished_run(tmp_path, "odd1", 10.0, seed=1, epochs=9)
+    make_trained_run(tmp_path, "odd1", [10.0], seed=1, epochs=9)
     left = compare(tmp_path).differences[0].left
     assert [(one.reason, one.runs) for one in left.excluded] == [("epochs is 9, not 3", ("odd1",))]
 
 
 def test_query_without_runs_of_its_family_is_an_error(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
+    make_trained_run(tmp_path, "clar1", [83.0], seed=1)
     with pytest.raises(InputError, match=r"--two-step: no two-step run matches 'seed:1', only one-step: .* ID clar1`"):
         compare(tmp_path, two="seed:1")
     with pytest.raises(InputError, match="--two-step: no two-step run matches 'seed:2': `clarinet ls` lists runs"):
@@ -184,7 +183,7 @@ def test_query_without_runs_of_its_family_is_an_error(tmp_path: Path) -> None:
 
 def test_queries_skip_methods_without_adaptation_and_references(tmp_path: Path) -> None:
     for index, method in enumerate(("clarinet", "gac", "source-only", "cdan-e", "gac+dan")):
-        make_finished_run(tmp_path, f"run{index}", 80.0, seed=1, method=method)
+        make_trained_run(tmp_path, f"run{index}", [80.0], seed=1, method=method)
     comparison = compare(tmp_path)
     assert [(one.left.method, one.right.method) for one in comparison.differences] == [("clarinet", "gac+dan")]
     assert {row.method for row in comparison.runs} == {"clarinet", "gac+dan"}
@@ -193,8 +192,8 @@ def test_queries_skip_methods_without_adaptation_and_references(tmp_path: Path) 
 
 @pytest.mark.parametrize(("method", "family"), [("gac", "no-adaptation"), ("cdan-e", "reference")])
 def test_other_families_are_compared_by_id_only(tmp_path: Path, method: str, family: str) -> None:
-    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
-    make_finished_run(tmp_path, "other1", 71.0, seed=1, method=method)
+    make_trained_run(tmp_path, "clar1", [83.0], seed=1)
+    make_trained_run(tmp_path, "other1", [71.0], seed=1, method=method)
     for option, queries in (("one-step", (f"method:{method}", "")), ("two-step", ("", f"method:{method}"))):
         with pytest.raises(InputError, match=rf"--{option}: no {option} run matches .*, only {family}: .* ID other1`"):
             compare(tmp_path, *queries)
@@ -203,9 +202,9 @@ def test_other_families_are_compared_by_id_only(tmp_path: Path, method: str, fam
 
 
 def test_named_runs_are_compared_with_the_first(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa1", 83.0, seed=1)
-    make_finished_run(tmp_path, "bbb1", 85.0, seed=1, epochs=9, started_fields={"notes": ["MNIST is made here"]})
-    make_finished_run(tmp_path, "ccc1", 71.0, seed=1, method="gac+dan", preset="quick")
+    make_trained_run(tmp_path, "aaa1", [83.0], seed=1)
+    make_trained_run(tmp_path, "bbb1", [85.0], seed=1, epochs=9, start={"notes": ["MNIST is made here"]})
+    make_trained_run(tmp_path, "ccc1", [71.0], seed=1, method="gac+dan", preset="quick")
     comparison = compare_runs(read_runs(tmp_path), ["aaa", "bbb1", "ccc1", "aaa1"])
     assert [row.id for row in comparison.runs] == ["aaa1", "bbb1", "ccc1"]
     longer, other = comparison.differences
@@ -220,7 +219,7 @@ def test_named_runs_are_compared_with_the_first(tmp_path: Path) -> None:
 
 
 def test_single_run_has_no_difference(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa1", 83.0, seed=1)
+    make_trained_run(tmp_path, "aaa1", [83.0], seed=1)
     comparison = compare_runs(read_runs(tmp_path), ["aaa1"])
     assert comparison.differences == ()
     assert "83.00" in on_terminal(comparison, named=True)
@@ -258,6 +257,6 @@ def test_every_rule_is_listed_with_its_difference_from_the_oracle(tmp_path: Path
 
 
 def test_finished_run_without_target_accuracy_is_not_counted(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
-    make_finished_run(tmp_path, "dan1", None, seed=1, method="gac+dan")
+    make_trained_run(tmp_path, "clar1", [83.0], seed=1)
+    make_trained_run(tmp_path, "dan1", [None], seed=1, method="gac+dan")
     assert "not counted: dan1 has no target accuracy" in on_terminal(compare(tmp_path))

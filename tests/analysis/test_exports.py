@@ -14,20 +14,19 @@ import pytest
 from clarinet_tui.analysis.board import Board, make_board
 from clarinet_tui.analysis.board_table import board_view, to_csv, to_json, to_latex, to_markdown
 from clarinet_tui.tables.documents import escape_latex
-from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.histories import make_run
 from tests.support.tables import printed
-from tests.support.trained_runs import make_trained_run
+from tests.support.trained_runs import make_trained_run, read_runs
 
 
 @pytest.fixture
 def records(tmp_path: Path) -> Any:
     runs = tmp_path / "runs"
     for seed, accuracy in ((1, 82.0), (2, 84.0)):
-        make_finished_run(runs, f"clar{seed}", accuracy, seed=seed)
-        make_finished_run(runs, f"cdan{seed}", accuracy - 10, seed=seed, method="gac+cdan-e")
-    make_finished_run(runs, "odd1", 20.0, seed=3, epochs=9)
-    make_finished_run(runs, "only1", 93.0, seed=1, task="M->U")
+        make_trained_run(runs, f"clar{seed}", [accuracy], seed=seed)
+        make_trained_run(runs, f"cdan{seed}", [accuracy - 10], seed=seed, method="gac+cdan-e")
+    make_trained_run(runs, "odd1", [20.0], seed=3, epochs=9)
+    make_trained_run(runs, "only1", [93.0], seed=1, task="M->U")
     make_run(runs, "wait1", seed=4)
     return read_runs(runs)
 
@@ -187,7 +186,7 @@ def test_narrow_terminal_splits_tables(records: Any) -> None:
 def test_directory_names_are_escaped(tmp_path: Path) -> None:
     own = tmp_path / "a|b[red]\x1b[31m"
     own.mkdir()
-    make_finished_run(tmp_path / "runs", "own1", 50.0, task=f"{own}->U", seed=1)
+    make_trained_run(tmp_path / "runs", "own1", [50.0], task=f"{own}->U", seed=1)
     board = make_board(read_runs(tmp_path / "runs"))
     assert "\x1b" not in on_terminal(board, 80)
     assert "a|b[red]" in on_terminal(board, 80)
@@ -196,9 +195,9 @@ def test_directory_names_are_escaped(tmp_path: Path) -> None:
 
 def test_latex_and_markdown_contain_the_notes(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    make_finished_run(runs, "clar1", 82.0, seed=1, started_fields={"notes": ["MNIST is made here"]}, commit="a" * 40)
-    make_finished_run(runs, "clar2", 84.0, seed=2, started_fields={"notes": ["MNIST is made here"]}, commit="b" * 40)
-    make_finished_run(runs, "odd1", 20.0, seed=3, epochs=9)
+    make_trained_run(runs, "clar1", [82.0], seed=1, start={"notes": ["MNIST is made here"]}, commit="a" * 40)
+    make_trained_run(runs, "clar2", [84.0], seed=2, start={"notes": ["MNIST is made here"]}, commit="b" * 40)
+    make_trained_run(runs, "odd1", [20.0], seed=3, epochs=9)
     board = make_board(read_runs(runs))
     for text in (to_markdown(board), to_latex(board)):
         assert "data: MNIST is made here" in text
@@ -230,10 +229,10 @@ def test_latex_compiles(tmp_path: Path, mix: bool) -> None:
     own.mkdir()
     for seed in (1, 2):
         make_trained_run(runs, f"clar{seed}", (70.0, 66.0), seed=seed)
-        make_finished_run(
-            runs, f"own{seed}", 50.0, task=f"{own}->U", seed=seed, started_fields={"notes": ["50 % & more_than #1 \\x"]}
+        make_trained_run(
+            runs, f"own{seed}", [50.0], task=f"{own}->U", seed=seed, start={"notes": ["50 % & more_than #1 \\x"]}
         )
-    make_finished_run(runs, "odd1", 20.0, seed=3, epochs=9)
+    make_trained_run(runs, "odd1", [20.0], seed=3, epochs=9)
     (tmp_path / "board.tex").write_text(to_latex(make_board(read_runs(runs), mix=mix), standalone=True))
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "board.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

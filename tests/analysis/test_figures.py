@@ -35,8 +35,7 @@ from clarinet_tui.chart.palette import MARKERS
 from clarinet_tui.history.axes import AXES
 from core.errors import InputError
 from tests.support.cli import HEAVY, imported_modules
-from tests.support.finished_runs import make_finished_run, read_runs
-from tests.support.trained_runs import make_trained_run
+from tests.support.trained_runs import make_trained_run, read_runs
 
 
 def panel_curves(figure: Figure) -> list[tuple[Panel, FigureCurve]]:
@@ -139,8 +138,8 @@ def test_confusion_sums_the_counted_runs(tmp_path: Path) -> None:
 
 def test_budget_excludes_runs_that_differ_in_other_settings(tmp_path: Path) -> None:
     for place, (share, reached) in enumerate(((0.1, 40.0), (0.1, 44.0), (1.0, 80.0))):
-        make_finished_run(tmp_path, f"run{place}", reached, seed=place + 1, source_fraction=share)
-    make_finished_run(tmp_path, "other", 99.0, source_fraction=0.5, epochs=9)
+        make_trained_run(tmp_path, f"run{place}", [reached], seed=place + 1, source_fraction=share)
+    make_trained_run(tmp_path, "other", [99.0], source_fraction=0.5, epochs=9)
     records = read_runs(tmp_path)
     figure = budget_figure(records)
     ((panel, curve),) = panel_curves(figure)

@@ -10,8 +10,8 @@ from clarinet_tui.analysis.run_records import (
 )
 from clarinet_tui.runs.environment import describe_environment
 from core.resolve import resolve
-from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.histories import make_run
+from tests.support.trained_runs import make_trained_run, read_runs
 
 
 def ids(runs_dir: Path, *, by_commit: bool = False) -> list[set[str]]:
@@ -20,23 +20,23 @@ def ids(runs_dir: Path, *, by_commit: bool = False) -> list[set[str]]:
 
 
 def test_seeds_threads_and_devices_do_not_separate_runs(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1, threads=1)
-    make_finished_run(tmp_path, "bbb", 71.0, seed=2, threads=8, device="cpu", name="mine", checkpoint_minutes=1.0)
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1, threads=1)
+    make_trained_run(tmp_path, "bbb", [71.0], seed=2, threads=8, device="cpu", name="mine", checkpoint_minutes=1.0)
     assert ids(tmp_path) == [{"aaa", "bbb"}]
 
 
 def test_different_settings_separate_runs_and_the_fullest_group_is_first(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
-    make_finished_run(tmp_path, "bbb", 71.0, seed=2)
-    make_finished_run(tmp_path, "ccc", 90.0, seed=3, epochs=7)
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
+    make_trained_run(tmp_path, "bbb", [71.0], seed=2)
+    make_trained_run(tmp_path, "ccc", [90.0], seed=3, epochs=7)
     first, second = group_runs(read_runs(tmp_path).search())
     assert {record.row.id for record in first.records} == {"aaa", "bbb"}
     assert describe_group_difference(first, second) == "epochs is 7, not 3"
 
 
 def test_newest_of_equal_groups_is_first(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
-    make_finished_run(tmp_path, "bbb", 71.0, seed=1, epochs=7)
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
+    make_trained_run(tmp_path, "bbb", [71.0], seed=1, epochs=7)
     assert ids(tmp_path) == [{"bbb"}, {"aaa"}]
 
 
@@ -54,23 +54,23 @@ def test_settings_of_missing_stages_do_not_separate_runs() -> None:
 def test_stage_1_shared_by_all_seeds_is_another_protocol(tmp_path: Path) -> None:
     """The run whose seed equals the shared one belongs to both groups, so that neither lacks a seed."""
     for seed in (1, 2, 3):
-        make_finished_run(tmp_path, f"own{seed}", 70.0, method="gac+dan", seed=seed)
+        make_trained_run(tmp_path, f"own{seed}", [70.0], method="gac+dan", seed=seed)
     for seed in (2, 3, 4):
-        make_finished_run(tmp_path, f"one{seed}", 71.0, method="gac+dan", seed=seed, stage1={"seed": 1})
+        make_trained_run(tmp_path, f"one{seed}", [71.0], method="gac+dan", seed=seed, stage1={"seed": 1})
     assert ids(tmp_path) == [{"own1", "one2", "one3", "one4"}, {"own1", "own2", "own3"}]
 
 
 def test_runs_with_one_shared_stage_1_are_one_group(tmp_path: Path) -> None:
     for seed in (1, 2):
-        make_finished_run(tmp_path, f"one{seed}", 70.0, method="gac+dan", seed=seed, stage1={"seed": 1})
+        make_trained_run(tmp_path, f"one{seed}", [70.0], method="gac+dan", seed=seed, stage1={"seed": 1})
     assert ids(tmp_path) == [{"one1", "one2"}]
 
 
 def test_synthetic_data_and_other_sizes_separate_runs(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
-    make_finished_run(tmp_path, "bbb", 70.0, seed=2)
-    make_finished_run(tmp_path, "ccc", 80.0, seed=3, started_fields={"notes": ["SYN-DIGITS is made here"]})
-    make_finished_run(tmp_path, "ddd", 80.0, seed=4, started_fields={"source_size": 50})
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
+    make_trained_run(tmp_path, "bbb", [70.0], seed=2)
+    make_trained_run(tmp_path, "ccc", [80.0], seed=3, start={"notes": ["SYN-DIGITS is made here"]})
+    make_trained_run(tmp_path, "ddd", [80.0], seed=4, start={"source_size": 50})
     first, *others = group_runs(read_runs(tmp_path).search())
     assert {record.row.id for record in first.records} == {"aaa", "bbb"}
     assert {describe_group_difference(first, other) for other in others} == {
@@ -80,9 +80,9 @@ def test_synthetic_data_and_other_sizes_separate_runs(tmp_path: Path) -> None:
 
 
 def test_versions_separate_runs_and_commits_only_on_request(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1, commit="a" * 40)
-    make_finished_run(tmp_path, "bbb", 70.0, seed=2, commit="b" * 40)
-    make_finished_run(tmp_path, "ccc", 70.0, seed=3, version="9.0")
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1, commit="a" * 40)
+    make_trained_run(tmp_path, "bbb", [70.0], seed=2, commit="b" * 40)
+    make_trained_run(tmp_path, "ccc", [70.0], seed=3, version="9.0")
     assert ids(tmp_path) == [{"aaa", "bbb"}, {"ccc"}]
     assert ids(tmp_path, by_commit=True) == [{"ccc"}, {"bbb"}, {"aaa"}]
     first, second = group_runs(read_runs(tmp_path).search())
@@ -91,16 +91,16 @@ def test_versions_separate_runs_and_commits_only_on_request(tmp_path: Path) -> N
 
 
 def test_queued_run_joins_the_group_of_its_settings(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
     make_run(tmp_path, "bbb", seed=2)
     make_run(tmp_path, "ccc", seed=3, epochs=9)
     assert ids(tmp_path) == [{"aaa", "bbb"}, {"ccc"}]
 
 
 def test_unreadable_settings_form_their_own_group(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
-    run = make_finished_run(tmp_path, "bbb", 70.0, seed=2)
-    make_finished_run(tmp_path, "ccc", 70.0, seed=3)
+    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
+    run = make_trained_run(tmp_path, "bbb", [70.0], seed=2)
+    make_trained_run(tmp_path, "ccc", [70.0], seed=3)
     records = read_runs(tmp_path)
     run.config.write_text("from_the_future = 1\n")
     first, second = group_runs(records.search())

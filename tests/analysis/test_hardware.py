@@ -13,7 +13,7 @@ from clarinet_tui.runs.environment import format_hardware, hardware_names, read_
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.text import format_energy
 from core.events import Sampled
-from tests.support.finished_runs import make_finished_run, read_runs
+from tests.support.trained_runs import make_trained_run, read_runs
 
 A100, TITAN = "NVIDIA A100-SXM4-80GB", "NVIDIA TITAN V"
 
@@ -29,7 +29,7 @@ def finish_on(runs: Path, **hardware: str) -> None:
     """Make a run for each name, of seed 1 or 2 and of one or two steps, such as one1 or two2."""
     for name, model in hardware.items():
         method: dict[str, Any] = {"method": "gac+dan"} if name.startswith("two") else {}
-        set_hardware(make_finished_run(runs, name, 80.0, seed=int(name[-1]), **method), model)
+        set_hardware(make_trained_run(runs, name, [80.0], seed=int(name[-1]), **method), model)
 
 
 def cautions(runs: Path) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def test_a_mean_time_over_different_gpus_is_a_caution(tmp_path: Path) -> None:
 
 
 def test_all_hardware_of_a_run_is_named(tmp_path: Path) -> None:
-    run = make_finished_run(tmp_path, "abc", 80.0)
+    run = make_trained_run(tmp_path, "abc", [80.0])
     set_hardware(run, A100, TITAN, A100)
     assert hardware_names(read_environment(run)) == [A100, TITAN]
     (record,) = read_runs(tmp_path).search()
@@ -70,7 +70,7 @@ def test_damaged_hardware_is_unknown(hardware: object) -> None:
 
 def test_the_report_has_hardware_and_energy(tmp_path: Path) -> None:
     for number, joules in enumerate((1.8e6, 3.6e6, None), start=1):
-        run = make_finished_run(tmp_path, f"run{number}", 80.0, seed=number)
+        run = make_trained_run(tmp_path, f"run{number}", [80.0], seed=number)
         set_hardware(run, A100, driver="570.86.15", cuda="12.8", cudnn=91002, threads=8)
         if joules is not None:
             with JournalWriter(run.journal, now=lambda: 1001.0) as journal:

@@ -16,8 +16,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from tests.support.browser import DESKTOP, PHONE, find_chromium, open_page
 from tests.support.cli import HEAVY, imported_modules
-from tests.support.finished_runs import read_runs
-from tests.support.trained_runs import make_trained_run
+from tests.support.trained_runs import make_trained_run, read_runs
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u202egnp</style></title>"
 SAFE_TAGS = """html head meta title style body header nav main section footer h1 h2 h3 p a b small span ul li table

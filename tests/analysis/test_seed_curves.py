@@ -12,7 +12,7 @@ from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.analysis.seed_curves import SeedBand, average_runs, make_seed_band, read_run_evaluations, run_curve
 from clarinet_tui.chart.curve import Curve
 from clarinet_tui.history.axes import Axis
-from tests.support.finished_runs import make_finished_run, read_runs
+from tests.support.trained_runs import make_trained_run, read_runs
 from tests.support.ui_runs import FAMILY_STEPS, write_family_run
 
 NAN = np.nan
@@ -84,7 +84,7 @@ def test_losses_are_placed_by_iteration(tmp_path: Path) -> None:
 
 
 def test_a_curve_starts_after_the_cost_of_a_shared_stage_1(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "dann1", 80.0, method="gac+dann", shared=("abc123", 60.0))
+    make_trained_run(tmp_path, "dann1", [80.0], method="gac+dann", shared=("abc123", 60.0))
     assert read_curve(read_runs(tmp_path), "dann1", "target_accuracy", "time").x[0] > 60
 
 

@@ -11,13 +11,13 @@ from clarinet_tui.ui.feed.compare_reader import CompareReader
 from clarinet_tui.ui.snapshot.comparison import ComparisonRequest
 from core.errors import InputError
 from tests.support.cli import invoke
-from tests.support.finished_runs import make_finished_run
+from tests.support.trained_runs import make_trained_run
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    make_finished_run(tmp_path, "aaa1", 83.0, seed=1)
-    make_finished_run(tmp_path, "bbb1", 71.0, seed=1, method="gac+dan")
+    make_trained_run(tmp_path, "aaa1", [83.0], seed=1)
+    make_trained_run(tmp_path, "bbb1", [71.0], seed=1, method="gac+dan")
     return tmp_path
 
 
@@ -42,7 +42,7 @@ def test_queries_as_json(runs: Path) -> None:
 
 
 def test_without_arguments_the_app_and_the_command_compare_the_same(runs: Path) -> None:
-    make_finished_run(runs, "ccc1", 75.0, seed=1, method="gac+cdan-e")
+    make_trained_run(runs, "ccc1", [75.0], seed=1, method="gac+cdan-e")
     result = invoke(runs, "compare")
     assert "CLARINET minus GAC+CDAN_E" in result.stdout
     assert "CLARINET minus GAC+DAN" not in result.stdout
@@ -54,7 +54,7 @@ def test_without_arguments_the_app_and_the_command_compare_the_same(runs: Path) 
 
 
 def test_nothing_to_compare_is_one_sentence(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "aaa1", 83.0, seed=1)
+    make_trained_run(tmp_path, "aaa1", [83.0], seed=1)
     assert "nothing to compare yet: no task has" in str(invoke(tmp_path, "compare").exception)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.cli.main import main
-from tests.support.finished_runs import make_finished_run, read_runs
+from tests.support.trained_runs import make_trained_run, read_runs
 
 COMMANDS = ["table", "ls", "show one", "compare one two", "plot accuracy", "queue", "doctor", "metrics one", "logs one"]
 
@@ -15,9 +15,9 @@ COMMANDS = ["table", "ls", "show one", "compare one two", "plot accuracy", "queu
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("encoding")
-    make_finished_run(folder / "runs", "one", 80.0, seed=1, name="Größe → 数")
-    make_finished_run(folder / "runs", "two", 81.0, seed=1, method="gac+dann")
-    make_finished_run(folder / "runs", "three", 82.0, seed=2)
+    make_trained_run(folder / "runs", "one", [80.0], seed=1, name="Größe → 数")
+    make_trained_run(folder / "runs", "two", [81.0], seed=1, method="gac+dann")
+    make_trained_run(folder / "runs", "three", [82.0], seed=2)
     read_runs(folder / "runs").db.close()
     return folder
 

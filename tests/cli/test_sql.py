@@ -14,8 +14,8 @@ from clarinet_tui.history.database import DATABASE_NAME
 from clarinet_tui.runs.annotations import add_tag, set_note
 from core.errors import InputError
 from tests.support.cli import invoke, run_clarinet
-from tests.support.finished_runs import make_finished_run
 from tests.support.histories import make_outdated
+from tests.support.trained_runs import make_trained_run
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "schema.md"
 ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c)"
@@ -23,8 +23,8 @@ ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c)"
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    make_finished_run(tmp_path, "aaa1", 83.0, seed=1)
-    make_finished_run(tmp_path, "bbb1", 71.5, seed=2, method="gac+dan")
+    make_trained_run(tmp_path, "aaa1", [83.0], seed=1)
+    make_trained_run(tmp_path, "bbb1", [71.5], seed=2, method="gac+dan")
     return tmp_path
 
 
@@ -52,7 +52,7 @@ def test_formats(runs: Path) -> None:
 def test_the_history_is_brought_up_to_date_first(runs: Path) -> None:
     assert rows(runs, "select count(*) as runs from runs") == [{"runs": 2}]
     make_outdated(runs / DATABASE_NAME)
-    make_finished_run(runs, "ccc1", 60.0)
+    make_trained_run(runs, "ccc1", [60.0])
     assert rows(runs, "select count(*) as runs from runs") == [{"runs": 3}]
     assert rows(runs / "missing", "select count(*) as runs from runs") == [{"runs": 0}]
     assert not (runs / "missing").exists()
@@ -133,7 +133,7 @@ def test_a_long_result_is_cut_in_a_table_only(runs: Path) -> None:
 
 
 def test_values_of_every_kind(runs: Path) -> None:
-    set_note(make_finished_run(runs, "ccc1", None), 'one, "two"\nthree')
+    set_note(make_trained_run(runs, "ccc1", [None]), 'one, "two"\nthree')
     statement = """select x'00ff' as bytes, null as absent, 9e999 as infinite, 'a' || char(0) || 'b' as zero,
         1 as same, 2 as same, cast(x'ff41' as text) as invalid, (select note from notes) as note,
         char(27) || ']0;title' || char(7) || char(27) || '[31mred' as red"""
@@ -170,7 +170,7 @@ def test_names_of_tables_and_columns_complete() -> None:
 
 
 def test_examples_of_the_reference(runs: Path) -> None:
-    add_tag(make_finished_run(runs, "ccc1", 60.0, task="U->M"), "icml")
+    add_tag(make_trained_run(runs, "ccc1", [60.0], task="U->M"), "icml")
     blocks = re.findall(r"```\n(clarinet sql.*?)```", REFERENCE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) == 7
     for block in blocks:

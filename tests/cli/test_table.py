@@ -6,12 +6,12 @@ from pathlib import Path
 from clarinet_tui.analysis.choices import RULES
 from core.errors import InputError
 from tests.support.cli import invoke, run_clarinet
-from tests.support.finished_runs import make_finished_run
+from tests.support.trained_runs import make_trained_run
 
 
 def test_board_as_text_and_json(tmp_path: Path) -> None:
     for seed in (1, 2):
-        make_finished_run(tmp_path / "runs", f"run{seed}", 80.0 + seed, seed=seed)
+        make_trained_run(tmp_path / "runs", f"run{seed}", [80.0 + seed], seed=seed)
     shown = run_clarinet(tmp_path, "table")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "81.50 ± 0.71" in shown.stdout
@@ -24,7 +24,7 @@ def test_board_as_text_and_json(tmp_path: Path) -> None:
 def test_without_runs_no_preset_is_named(tmp_path: Path) -> None:
     assert "There are no runs yet." in (empty := invoke(tmp_path, "table").stdout)
     assert "Preset" not in empty
-    make_finished_run(tmp_path, "run1", 80.0)
+    make_trained_run(tmp_path, "run1", [80.0])
     assert "No run matches." in invoke(tmp_path, "table", "seed:7").stdout
     assert "Preset mixed" in invoke(tmp_path, "table", "--mix").stdout
 
@@ -41,6 +41,6 @@ def test_invalid_input_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_every_rule_can_be_selected(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "run1", 80.0)
+    make_trained_run(tmp_path, "run1", [80.0])
     for rule in RULES:
         assert invoke(tmp_path, "table", "--select", rule).exit_code == 0

@@ -18,9 +18,8 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Finished
 from tests.support.cli import imported_modules, invoke
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.finished_runs import read_runs
 from tests.support.histories import make_run, open_history
-from tests.support.trained_runs import make_trained_run
+from tests.support.trained_runs import make_trained_run, read_runs
 
 TIMEOUT = 20.0
 

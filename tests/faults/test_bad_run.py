@@ -23,9 +23,9 @@ from core.models import checkpoint
 from core.resolve import resolve
 from tests.support.cli import invoke, run_clarinet
 from tests.support.events import step
-from tests.support.finished_runs import make_finished_run
 from tests.support.histories import write_events, write_lock
 from tests.support.scale import SOAK
+from tests.support.trained_runs import make_trained_run
 
 GOOD = ("good1", "good2")
 BIG = 10**30
@@ -57,7 +57,7 @@ CONTENT = st.binary(max_size=200) | LINES
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("bad") / "runs"
     for seed, name in enumerate((*GOOD, "badrun"), 1):
-        run = make_finished_run(runs, name, 80.0 + seed, seed=seed)
+        run = make_trained_run(runs, name, [80.0 + seed], seed=seed)
         write_events(run, map(step, range(1, 40)))
         write_lock(run, released=1.0)
         run.log.write_bytes(b"output\n")

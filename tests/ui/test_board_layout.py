@@ -9,15 +9,15 @@ from clarinet_tui.analysis.board import Board, make_board
 from clarinet_tui.history.queries import list_runs
 from clarinet_tui.ui.text.board_detail import cell_query, format_seeds, latex_file_name, table_command
 from clarinet_tui.ui.text.board_layout import BoardLayout, LayoutRow, layout_board
-from tests.support.finished_runs import make_finished_run, read_runs
+from tests.support.trained_runs import make_trained_run, read_runs
 from tests.support.ui_runs import board_runs
 
 
 @pytest.fixture
 def board(tmp_path: Path) -> Board:
     board_runs(tmp_path)
-    make_finished_run(tmp_path, "wide1", 5.0, seed=1, task="M->m")
-    make_finished_run(tmp_path, "wide2", 95.0, seed=2, task="M->m")
+    make_trained_run(tmp_path, "wide1", [5.0], seed=1, task="M->m")
+    make_trained_run(tmp_path, "wide2", [95.0], seed=2, task="M->m")
     return make_board(read_runs(tmp_path), preset="smoke")
 
 
@@ -55,7 +55,7 @@ def test_nothing_is_cut_in_the_middle(board: Board, width: int) -> None:
 
 def test_decimal_points_align_with_those_of_tasks_that_the_paper_does_not_have(tmp_path: Path) -> None:
     for task in ("U->M", "Y->D"):
-        make_finished_run(tmp_path, f"run{task[0].lower()}", 70.0, seed=1, task=task)
+        make_trained_run(tmp_path, f"run{task[0].lower()}", [70.0], seed=1, task=task)
     shown = layout_board(make_board(read_runs(tmp_path)), 160, 48)
     assert cell_text(row_of(shown, 0, "U->M"), 4) == " 70.0     1/5 | paper 83.7"
     assert cell_text(row_of(shown, 0, "Y->D"), 4) == " 70.0     1/5"
@@ -91,7 +91,7 @@ def test_distances_are_faint_unless_the_preset_is_that_of_the_paper(board: Board
 
 
 def test_the_own_method_and_its_controls_have_a_table(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "own1", 95.0, method="basset", seed=1)
+    make_trained_run(tmp_path, "own1", [95.0], method="basset", seed=1)
     board = make_board(read_runs(tmp_path))
     assert [table.title for table in board.tables][2:] == ["BASSET and its controls"]
     assert board.tables[2].methods == ("basset", "fwd+basset", "fwd+basset-kept")
@@ -104,7 +104,7 @@ def test_tasks_have_gaps_where_everything_fits(board: Board) -> None:
 
 
 def test_other_methods_have_their_own_table(tmp_path: Path) -> None:
-    make_finished_run(tmp_path, "ref1", 95.0, method="cdan-e", seed=1)
+    make_trained_run(tmp_path, "ref1", [95.0], method="cdan-e", seed=1)
     shown = layout_board(make_board(read_runs(tmp_path)), 80, 24)
     assert [table.methods for table in shown.tables][2:] == [("cdan-e",)]
     assert cell_text(row_of(shown, 2, "U->M"), 0) == " 95.0 1/5"

@@ -12,8 +12,8 @@ from clarinet_tui.ui.feed.board_reader import READ_SECONDS, BoardReader
 from clarinet_tui.ui.feed.history_reader import HistoryReader
 from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, ViewRequest
 from tests.support.events import evaluation, step
-from tests.support.finished_runs import make_finished_run
 from tests.support.histories import open_history, write_events
+from tests.support.trained_runs import make_trained_run
 
 
 class Clock:
@@ -54,7 +54,7 @@ def test_no_board_is_read_without_a_request(tmp_path: Path) -> None:
 
 def test_many_runs_are_read_in_several_steps(tmp_path: Path, db: Database) -> None:
     for seed in range(1, 6):
-        make_finished_run(tmp_path, f"cum{seed}", 80.0 + seed, seed=seed)
+        make_trained_run(tmp_path, f"cum{seed}", [80.0 + seed], seed=seed)
     clock = Clock()
     clock.takes = READ_SECONDS
     reader = BoardReader(tmp_path, clock)
@@ -70,8 +70,8 @@ def test_many_runs_are_read_in_several_steps(tmp_path: Path, db: Database) -> No
 
 
 def test_the_same_runs_make_the_same_board(tmp_path: Path, db: Database) -> None:
-    make_finished_run(tmp_path, "cum1", 84.0, seed=1)
-    run = make_finished_run(tmp_path, "cum2", 50.0, seed=2, end="running")
+    make_trained_run(tmp_path, "cum1", [84.0], seed=1)
+    run = make_trained_run(tmp_path, "cum2", [50.0], seed=2, end="running")
     reader = BoardReader(tmp_path, clock := Clock())
     first = looked(reader, db)
     clock.now += 100
@@ -86,12 +86,12 @@ def test_the_same_runs_make_the_same_board(tmp_path: Path, db: Database) -> None
 
 
 def test_runs_are_listed_again_after_a_pause(tmp_path: Path, db: Database) -> None:
-    make_finished_run(tmp_path, "cum1", 84.0, seed=1)
+    make_trained_run(tmp_path, "cum1", [84.0], seed=1)
     clock = Clock()
     reader = BoardReader(tmp_path, clock)
     clock.takes = 0.1
     first = looked(reader, db)
-    make_finished_run(tmp_path, "cum2", 86.0, seed=2)
+    make_trained_run(tmp_path, "cum2", [86.0], seed=2)
     clock.takes = 0.0
     assert looked(reader, db) is first
     assert reader.has_more
@@ -101,9 +101,9 @@ def test_runs_are_listed_again_after_a_pause(tmp_path: Path, db: Database) -> No
 
 
 def test_the_history_reader_includes_the_board(tmp_path: Path, db: Database) -> None:
-    make_finished_run(tmp_path, "cum1", 84.0, seed=1)
-    make_finished_run(tmp_path, "quick1", 70.0, seed=1, preset="quick")
-    make_finished_run(tmp_path, "quick2", 70.0, seed=2, preset="quick")
+    make_trained_run(tmp_path, "cum1", [84.0], seed=1)
+    make_trained_run(tmp_path, "quick1", [70.0], seed=1, preset="quick")
+    make_trained_run(tmp_path, "quick2", [70.0], seed=2, preset="quick")
     ingest_all(db, tmp_path)
     reader = HistoryReader(tmp_path)
     snapshot = reader.read(ViewRequest(board=BoardRequest()))

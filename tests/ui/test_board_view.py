@@ -13,7 +13,7 @@ from clarinet_tui.ui.screens.dialogs import ConfirmDialog, TextDialog
 from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.run_table import RunTable
 from tests.support.app import SIZES, make_app, screen_text, wait_until
-from tests.support.finished_runs import make_finished_run
+from tests.support.trained_runs import make_trained_run
 from tests.support.ui_queue import dismissed, hold_queue, queue_of, waiting
 from tests.support.ui_runs import board_runs
 
@@ -194,7 +194,7 @@ async def test_presets_rules_and_seed_counts_can_be_selected(runs_dir: Path) -> 
 
 async def test_missing_seeds_are_queued_with_the_settings_of_existing_runs(held: Path) -> None:
     for seed in (1, 3):
-        make_finished_run(held, f"cum{seed}", 80.0 + seed, seed=seed, epochs=9, device="cpu", name=f"first {seed}")
+        make_trained_run(held, f"cum{seed}", [80.0 + seed], seed=seed, epochs=9, device="cpu", name=f"first {seed}")
     app = make_app(held)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await opened(pilot)
@@ -292,9 +292,9 @@ async def test_a_missing_directory_is_reported(runs_dir: Path) -> None:
 
 
 async def test_a_run_that_ends_changes_its_cell(runs_dir: Path) -> None:
-    make_finished_run(runs_dir, "cum1", 84.0, seed=1)
+    make_trained_run(runs_dir, "cum1", [84.0], seed=1)
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, "84.0 1/5")
-        make_finished_run(runs_dir, "cum2", 83.0, seed=2)
+        make_trained_run(runs_dir, "cum2", [83.0], seed=2)
         await wait_until(pilot, lambda: "83.5 2/5" in screen_text(app), "the second seed")

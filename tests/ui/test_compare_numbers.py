@@ -6,7 +6,7 @@ from clarinet_tui.analysis.comparison import compare_runs
 from clarinet_tui.chart.palette import colour, marker
 from clarinet_tui.ui.text.difference_table import side_colours
 from tests.support.app import make_app, screen_text, wait_until
-from tests.support.finished_runs import read_runs
+from tests.support.trained_runs import read_runs
 from tests.support.ui_runs import five_seeds, write_family_run
 
 

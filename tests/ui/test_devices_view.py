@@ -12,8 +12,8 @@ from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.snapshot.snapshot import Listing
 from clarinet_tui.ui.widgets.pick_list import PickList
 from tests.support.app import SIZES, make_app, screen_text, wait_until
-from tests.support.finished_runs import make_finished_run
 from tests.support.nvml import BUSY, FREE, build
+from tests.support.trained_runs import make_trained_run
 from tests.support.ui_queue import dismissed, fill_queue, hold_queue, queue_of, still_machine, waiting
 from tests.support.ui_runs import three_runs
 
@@ -56,7 +56,7 @@ async def test_devices_with_load_and_foreign_processes(
 
 async def test_the_runs_that_ended_last_are_listed(runs_dir: Path) -> None:
     for number in range(1, 8):
-        make_finished_run(runs_dir, f"run{number}", 70.0 + number, seed=number)
+        make_trained_run(runs_dir, f"run{number}", [70.0 + number], seed=number)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
         await opened(pilot)
