@@ -1,7 +1,7 @@
 """The paper's board from history: tasks × methods, each cell with its runs, its mean and the published mean."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Literal, TypedDict, Unpack
@@ -148,6 +148,20 @@ def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: U
         results |= {result.run: result for result in group_results}
         excluded += not_counted
     members = list({record.row.id: record for group in counted for record in group.records}.values())
+    most_advanced: dict[int | None, RunRecord] = {}  # of each seed; of equal states the newest run
+    for record in members:
+        known = most_advanced.setdefault(record.row.seed, record)
+        if PRECEDENCE.index(record.row.state) < PRECEDENCE.index(known.row.state):
+            most_advanced[record.row.seed] = record
+    states = Counter(
+        RunState.RUNNING if record.row.state.is_live else record.row.state for record in most_advanced.values()
+    )
+    unfinished = [
+        UnfinishedSeed(row.id, row.seed, row.state, record.selected.get(rule), row.epoch, row.epochs_total)
+        for record in most_advanced.values()
+        if not record.is_finished and (row := record.row)
+    ]
+    seconds = [record.row.seconds for record in members if record.row.id in results and record.row.seconds]
     published, template = find_published(method, task), _find_template(counted)
     summary = summarise(result.selected.accuracy for result in results.values())
     return BoardCell(
@@ -157,24 +171,19 @@ def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: U
         results=tuple(sorted(results.values(), key=_seed_order)),
         summary=summary,
         rules=summarise_rules(record.selected for record in members if record.row.id in results),
-        states=_states(members),
-        unfinished=_unfinished(members, rule),
-        missing=_missing({record.row.seed for record in members}, seeds),
+        states={state: states[state] for state in PRECEDENCE if states[state]},
+        unfinished=tuple(sorted(unfinished, key=_seed_order)),
+        missing=_missing(most_advanced.keys(), seeds),
         template_run=template.row.id if template else None,
         published=published,
         distance=distance(summary, published.summary) if published else None,
         changes=_changes(template),
-        seconds=_median_seconds(record for record in members if record.row.id in results),
+        seconds=median(seconds) if seconds else None,
         notes=tuple(dict.fromkeys(note for record in members for note in record.row.notes)),
         commits=tuple(sorted({record.code.commit for record in members if record.code.commit and record.is_finished})),
         mixed=_mixed(counted),
         excluded=tuple(excluded),
     )
-
-
-def _median_seconds(records: Iterable[RunRecord]) -> float | None:
-    seconds = [record.row.seconds for record in records if record.row.seconds]
-    return median(seconds) if seconds else None
 
 
 def _seed_order(result: SeedResult | UnfinishedSeed) -> tuple[bool, int]:
@@ -214,30 +223,7 @@ def _mixed(groups: Sequence[ComparableRuns]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(differences))
 
 
-def _states(records: Sequence[RunRecord]) -> dict[str, int]:
-    best: dict[int | None, RunState] = {}
-    for record in records:
-        state = record.row.state
-        best[record.row.seed] = min(best.get(record.row.seed, state), state, key=PRECEDENCE.index)
-    counts = Counter(RunState.RUNNING if state.is_live else state for state in best.values())
-    return {state: counts[state] for state in PRECEDENCE if counts[state]}
-
-
-def _unfinished(records: Sequence[RunRecord], rule: Rule) -> tuple[UnfinishedSeed, ...]:
-    """Return seeds without a finished run, ordered by seed; of equal states the newest run."""
-    best: dict[int | None, RunRecord] = {}
-    for record in records:
-        before = best.setdefault(record.row.seed, record)
-        if PRECEDENCE.index(record.row.state) < PRECEDENCE.index(before.row.state):
-            best[record.row.seed] = record
-    rows = [(record.row, record.selected.get(rule)) for record in best.values() if not record.is_finished]
-    unfinished = [
-        UnfinishedSeed(row.id, row.seed, row.state, selected, row.epoch, row.epochs_total) for row, selected in rows
-    ]
-    return tuple(sorted(unfinished, key=_seed_order))
-
-
-def _missing(present: set[int | None], wanted: int) -> tuple[int, ...]:
+def _missing(present: Collection[int | None], wanted: int) -> tuple[int, ...]:
     """Return the lowest seeds from 1 that have no run, as many as are wanted."""
     absent = (seed for seed in range(1, wanted + len(present) + 1) if seed not in present)
     return tuple(seed for seed, _ in zip(absent, range(max(0, wanted - len(present))), strict=False))

@@ -362,18 +362,15 @@ OPPONENT = "gac+cdan-e"
 COUNTED_STATES = "state:finished,running"
 MAX_SEARCHED = 500
 """Maximum number of runs searched for a task with runs of both families."""
+DEFAULT_DESCRIPTION = "Newest task with both families"
 NOTHING = "Nothing to compare yet: no task has finished or running runs of both families."
 
 
-@dataclass(frozen=True)
-class DefaultComparison:
-    queries: tuple[str, str]
-    """For one-step and for two-step runs."""
-    description: str = "Newest task with both families"
+def default_queries(db: Database) -> tuple[str, str] | None:
+    """Return queries for one-step and two-step runs of the newest task and preset with both; None if there is none.
 
-
-def default_comparison(db: Database) -> DefaultComparison | None:
-    """Return queries for the newest task and preset with runs of both families; None if there is none."""
+    The two-step runs are those of the strongest baseline if it has runs, and of the controls of one-step methods.
+    """
     methods: dict[tuple[str, str], set[str]] = {}
     families: dict[tuple[str, str], set[str]] = {}
     for row in list_runs(db, COUNTED_STATES, limit=MAX_SEARCHED):
@@ -385,11 +382,7 @@ def default_comparison(db: Database) -> DefaultComparison | None:
         return None
     task, preset = map(quote_value, newest)
     query = f"task:{task} preset:{preset} {COUNTED_STATES}"
-    return DefaultComparison((query, f"{_default_opponents(methods[newest])}{query}"))
-
-
-def _default_opponents(methods: set[str]) -> str:
-    """Return the part of a query that selects the strongest baseline and the controls of these methods."""
-    controls = [control for method in CONTROLS if method in methods for control in CONTROLS[method]]
-    opponents = [method for method in (OPPONENT, *controls) if method in methods]
-    return f"method:{','.join(opponents)} " if OPPONENT in methods else ""
+    controls = [control for method in CONTROLS if method in methods[newest] for control in CONTROLS[method]]
+    opponents = [method for method in (OPPONENT, *controls) if method in methods[newest]]
+    selected = f"method:{','.join(opponents)} " if OPPONENT in opponents else ""
+    return query, f"{selected}{query}"

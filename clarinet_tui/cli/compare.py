@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from clarinet_tui.cli.completion import queries
+from clarinet_tui.cli.completion import queries as complete_queries
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import RUNS, Ids, Json, RunsDir, Select
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, warn
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def compare(
     ids: Ids = None,
     one_step: Annotated[
-        str | None, Option(help="Query for one-step runs, such as method:clarinet.", autocompletion=queries)
+        str | None, Option(help="Query for one-step runs, such as method:clarinet.", autocompletion=complete_queries)
     ] = None,
     two_step: Annotated[
-        str | None, Option(help='Query for two-step runs, such as "method:gac+*".', autocompletion=queries)
+        str | None, Option(help='Query for two-step runs, such as "method:gac+*".', autocompletion=complete_queries)
     ] = None,
     select: Select = "last",
     json: Json = False,
@@ -49,7 +49,13 @@ def compare(
 def _compare(
     ids: list[str], one_step: str | None, two_step: str | None, select: "Rule", runs_dir: Path
 ) -> "Comparison":
-    from clarinet_tui.analysis.comparison import NOTHING, compare_queries, compare_runs, default_comparison
+    from clarinet_tui.analysis.comparison import (
+        DEFAULT_DESCRIPTION,
+        NOTHING,
+        compare_queries,
+        compare_runs,
+        default_queries,
+    )
 
     if ids and (one_step is not None or two_step is not None):
         raise InputError("compare: expected either run ids, or --one-step and --two-step")
@@ -59,9 +65,9 @@ def _compare(
     if ids:
         return compare_runs(records, ids, rule=select)
     if one_step is None or two_step is None:
-        default = default_comparison(records.db)
-        if default is None:
+        queries = default_queries(records.db)
+        if queries is None:
             raise InputError(f"compare: {NOTHING[0].lower()}{NOTHING[1:].rstrip('.')}")
-        one_step, two_step = default.queries
-        warn(f"{default.description}: --one-step {shlex.quote(one_step)} --two-step {shlex.quote(two_step)}")
+        one_step, two_step = queries
+        warn(f"{DEFAULT_DESCRIPTION}: --one-step {shlex.quote(one_step)} --two-step {shlex.quote(two_step)}")
     return compare_queries(records, one_step, two_step, rule=select)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES
-from clarinet_tui.analysis.comparison import NOTHING, default_comparison
+from clarinet_tui.analysis.comparison import DEFAULT_DESCRIPTION, NOTHING, default_queries
 from clarinet_tui.history.curves import list_metrics
 from clarinet_tui.history.queries import RunRow, get_run, list_runs
 from clarinet_tui.history.query_language import QueryError, QueryProblem
@@ -159,8 +159,8 @@ def _select(db: Database, request: ComparisonRequest) -> _Selection:
         return _select_by_queries(db, request.queries, "")
     if request.runs:
         return _select_by_id(db, request.runs)
-    if default := default_comparison(db):
-        return _select_by_queries(db, default.queries, default.description)
+    if queries := default_queries(db):
+        return _select_by_queries(db, queries, DEFAULT_DESCRIPTION)
     return _Selection(description=NOTHING, is_complete=False)
 
 
