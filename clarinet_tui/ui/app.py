@@ -51,7 +51,7 @@ IDLE_SECONDS = 1.0
 
 def _ranked_commands() -> type[Provider]:
     """Import the palette when it is first opened."""
-    from clarinet_tui.ui.palette_commands import RankedCommands
+    from clarinet_tui.ui.screens.help import RankedCommands
 
     return RankedCommands
 
@@ -233,7 +233,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return the actions of the view, then those of Textual."""
-        from clarinet_tui.ui.palette_commands import list_commands
+        from clarinet_tui.ui.screens.help import list_commands
 
         commands = list(list_commands(self, screen))
         titles = {command.title for command in commands}

@@ -9,7 +9,7 @@ from textual.content import Content
 from clarinet_tui.queue.sweep import Grid
 from clarinet_tui.ui.actions import RunActions
 from clarinet_tui.ui.text.launch import Choice, format_run_count
-from clarinet_tui.ui.widgets.choices import Choices
+from clarinet_tui.ui.widgets.launch_fields import Choices
 from clarinet_tui.ui.widgets.pick_list import PickList
 from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs

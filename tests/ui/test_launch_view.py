@@ -10,7 +10,7 @@ from textual.widgets import Input
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.launch import LaunchScreen
-from clarinet_tui.ui.widgets.choices import Choices
+from clarinet_tui.ui.widgets.launch_fields import Choices
 from core.methods import methods
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.image_folders import images, labels, save

@@ -7,8 +7,7 @@ import pytest
 from clarinet_tui.chart.cells import QUADRANTS
 from clarinet_tui.history.query_language import FIELDS, compile_query
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.palette_commands import list_bindings, list_commands
-from clarinet_tui.ui.screens.help import EXAMPLES, GROUPS, HelpScreen, format_query_help
+from clarinet_tui.ui.screens.help import EXAMPLES, GROUPS, HelpScreen, format_query_help, list_bindings, list_commands
 from clarinet_tui.ui.themes import LIGHT
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail

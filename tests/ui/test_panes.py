@@ -48,7 +48,7 @@ async def test_panes_show_the_run(app: ClarinetApp, runs_dir: Path, size: tuple[
         await wait_until(pilot, lambda: "Differs from the preset smoke" in screen_text(app), "the settings")
         assert "500  instead of 3" in screen_text(app).replace("500         ", "500")
         await open_pane(pilot, "confusion")
-        await wait_until(pilot, lambda: "89" in screen_text(app), "the heat map")
+        await wait_until(pilot, lambda: "     ".join("0123456789") in screen_text(app), "the titles of the heat map")
         row = next(line for line in screen_text(app).splitlines() if "89" in line)
         assert "11" in row
 

@@ -1,21 +1,29 @@
-"""Help: every key of the view below, and its queries."""
+"""Help and command palette: every key of the view, every value of a setting by name, and the query language."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import ClassVar, Literal
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.app import ComposeResult, SystemCommand
+from textual.binding import ActiveBinding, Binding, BindingType
+from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from clarinet_tui.history.query_language import FIELDS
-from clarinet_tui.ui.palette_commands import list_bindings
+from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen
 from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT
+
+if TYPE_CHECKING:
+    from textual.app import App
+    from textual.screen import Screen
+    from textual.widget import Widget
 
 GROUPS = {
     "history": "History",
@@ -61,6 +69,12 @@ EXAMPLES = (
 """Queries, and what they mean."""
 NAME, EXAMPLE = 12, 28
 """Column widths."""
+THEMES = {DARK: "dark", LIGHT: "light", CONTRAST: "high contrast"}
+GLYPHS = {
+    "braille": "Braille dots, the finest",
+    "quadrants": "quarter blocks, for fonts without Braille",
+    "halves": "half blocks, for the Linux console",
+}
 
 
 class HelpScreen(ModalScreen[None]):
@@ -83,12 +97,8 @@ class HelpScreen(ModalScreen[None]):
             if self._problem:
                 yield Static(styled((self._problem, "bad")), markup=False, id="help-problem")
             yield Static(format_keys(self._listed, self.app.get_key_display), markup=False)
-            if self._has_queries:
+            if any((binding.id or "").startswith("filter.") for binding in self._listed):
                 yield Static(format_query_help(), markup=False, id="help-queries")
-
-    @property
-    def _has_queries(self) -> bool:
-        return any((binding.id or "").startswith("filter.") for binding in self._listed)
 
     def action_scroll(self, to: Literal["down", "up", "home", "end"]) -> None:
         """Scroll as in the table of runs."""
@@ -103,7 +113,8 @@ def format_keys(bindings: Iterable[Binding], display: Callable[[Binding], str]) 
     """List the bindings under their headings, with all keys of an action in one line."""
     groups: dict[str, dict[str, tuple[list[str], str]]] = {group: {} for group in GROUPS}
     for binding in bindings:
-        name, description = _id_and_description(binding)
+        inherited = INHERITED.get(binding.action, (f"focus.{binding.action}", binding.description.capitalize()))
+        name, description = (binding.id, binding.tooltip or binding.description) if binding.id else inherited
         group = name.partition(".")[0]
         if group not in groups or not description or binding.action in HIDDEN_ACTIONS:
             continue
@@ -119,12 +130,6 @@ def format_keys(bindings: Iterable[Binding], display: Callable[[Binding], str]) 
             lines += [styled((f"  {' '.join(keys):<16}", "live"), (text, "")) for keys, text in rows.values()]
             lines.append(styled())
     return Content("\n").join(lines[:-1])
-
-
-def _id_and_description(binding: Binding) -> tuple[str, str]:
-    if binding.id:
-        return binding.id, binding.tooltip or binding.description
-    return INHERITED.get(binding.action, (f"focus.{binding.action}", binding.description.capitalize()))
 
 
 def list_view_bindings(screen: Screen[object]) -> list[Binding]:
@@ -143,3 +148,70 @@ def format_query_help() -> Content:
         comparable = ", also > < >= <=" if ">" in field.operators else ""
         lines.append(styled((f"  {name:<{NAME}}", "live"), (f"{field.expects}{comparable}", "")))
     return Content("\n").join(lines)
+
+
+class RankedCommands(Provider):
+    """The commands in their own order: views and common actions first. Textual sorts them by the alphabet."""
+
+    async def discover(self) -> Hits:
+        for title, description, run, _ in self.app.get_system_commands(self.screen):
+            yield DiscoveryHit(title, run, help=description)
+
+    async def search(self, query: str) -> Hits:
+        """Prefer earlier commands among those that match about as well."""
+        matcher, commands = self.matcher(query), list(self.app.get_system_commands(self.screen))
+        for position, (title, description, run, _) in enumerate(commands):
+            if match := matcher.match(title):
+                yield Hit(match * (2 - position / len(commands)), matcher.highlight(title), run, help=description)
+
+
+def list_commands(app: App[None], screen: Screen[object]) -> Iterable[SystemCommand]:
+    """List the views, the actions of the footer, the view's values, its other keys, and the app's appearance."""
+    active = [*screen.active_bindings.values(), *_chart_bindings(screen)]
+    views = [item for item in active if item.binding.action.startswith("view(")]
+    common = [item for item in active if item.binding.show and item not in views]
+    yield from _binding_commands(app, [*views, *common])
+    for command in screen.palette_commands() if isinstance(screen, ViewScreen) else ():
+        yield SystemCommand(command.title, command.description, command.run)
+    yield from _binding_commands(app, [item for item in active if not item.binding.show and item not in views])
+    for command in _appearance_commands(app):
+        yield SystemCommand(command.title, command.description, command.run)
+
+
+def _binding_commands(app: App[None], active: Iterable[ActiveBinding]) -> Iterable[SystemCommand]:
+    listed: set[str] = set()
+    for item in active:
+        binding = item.binding
+        if binding.id and binding.description and binding.id not in listed | {"app.palette"}:
+            listed.add(binding.id)
+            key = app.get_key_display(binding)
+            run = partial(app.call_later, app.run_action, binding.action, item.node)
+            title = f"View: {binding.description}" if binding.action.startswith("view(") else binding.description
+            yield SystemCommand(title, f"{binding.tooltip or binding.description} ({key})", run)
+
+
+def _appearance_commands(app: App[None]) -> Iterable[PaletteCommand]:
+    def run(action: str) -> partial[bool]:
+        return partial(app.call_later, app.run_action, action)
+
+    for theme, name in THEMES.items():
+        yield PaletteCommand(f"Theme: {name}", f"Use the {name} theme", run(f"use_theme('{theme}')"))
+    for glyphs, description in GLYPHS.items():
+        yield PaletteCommand(f"Charts: {glyphs}", f"Draw charts with {description}", run(f"use_glyphs('{glyphs}')"))
+
+
+def _chart_bindings(screen: Screen[object]) -> list[ActiveBinding]:
+    """Return the keys of the first visible chart, even if no chart has the focus."""
+    from clarinet_tui.ui.widgets.chart import Chart
+
+    charts = [chart for chart in screen.query(Chart) if chart.region.area]
+    bindings = (binding for binding in Chart.BINDINGS if isinstance(binding, Binding))
+    return [ActiveBinding(charts[0], binding, True) for binding in bindings] if charts else []
+
+
+def list_bindings(screen: Screen[object]) -> list[Binding]:
+    """Return every key binding of the view and its widgets, active or not."""
+    widgets: list[Widget | Screen[object]] = [screen, *screen.query("*")]
+    classes = dict.fromkeys(cls for widget in widgets for cls in type(widget).__mro__ if "BINDINGS" in vars(cls))
+    bindings = [binding for cls in classes for binding in vars(cls)["BINDINGS"]]
+    return [binding for binding in bindings if isinstance(binding, Binding) and binding.id]

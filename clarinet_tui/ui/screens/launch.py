@@ -22,9 +22,8 @@ from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, TaskSamples, ViewRequest
 from clarinet_tui.ui.text import launch as launch_text
 from clarinet_tui.ui.text.styled import styled
-from clarinet_tui.ui.widgets.choices import Choices
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
-from clarinet_tui.ui.widgets.launch_fields import LaunchFields, SampleGrid
+from clarinet_tui.ui.widgets.launch_fields import Choices, LaunchFields, SampleGrid
 from clarinet_tui.ui.widgets.setting_list import SettingList
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.errors import describe_error

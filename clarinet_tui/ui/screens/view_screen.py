@@ -257,11 +257,6 @@ class RunActionScreen(ActionScreen):
             self.notify("There is no run yet: n starts one.", timeout=4)
         return runs
 
-    def _prompt(self, on_text: Callable[[str | None], None], *texts: str) -> None:
-        from clarinet_tui.ui.screens.dialogs import TextDialog
-
-        self.app.push_screen(TextDialog(*texts), on_text)
-
     def action_stop(self) -> None:
         if runs := self._require_runs():
             self.ask_to_stop(runs)
@@ -270,13 +265,11 @@ class RunActionScreen(ActionScreen):
         if runs := self._require_runs():
             self.stop(runs)
 
-    def has_no_runs(self) -> bool:
-        """Whether the history is empty, so that the demo is offered."""
-        snapshot = self.state.snapshot
-        return snapshot is not None and snapshot.is_ingested and snapshot.listing.all_runs == 0
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self.has_no_runs() if action == "demo" else super().check_action(action, parameters)
+        if action != "demo":
+            return super().check_action(action, parameters)
+        snapshot = self.state.snapshot  # the demo is offered while there are no runs
+        return snapshot is not None and snapshot.is_ingested and snapshot.listing.all_runs == 0
 
     def action_demo(self) -> None:
         self.start_action(self.actions.start_demo, self._watch_first)
@@ -291,10 +284,9 @@ class RunActionScreen(ActionScreen):
             self.start_action(partial(self.actions.resume, runs))
 
     def action_remove(self) -> None:
-        runs = self._require_runs()
-        delete = partial(self.start_action, partial(self.actions.delete, runs), self._forget_deleted)
-        name, details = name_runs(runs)
-        if runs:
+        if runs := self._require_runs():
+            delete = partial(self.start_action, partial(self.actions.delete, runs), self._forget_deleted)
+            name, details = name_runs(runs)
             self.confirm(f"Delete {name}?", "Delete", f"{details}u restores the runs deleted last.", delete)
 
     def _forget_deleted(self, result: ActionResult) -> None:
@@ -323,44 +315,33 @@ class RunActionScreen(ActionScreen):
         self.start_action(partial(self.actions.restore, runs), keep_failed)
 
     def action_tag(self) -> None:
-        runs = self._require_runs()
+        from clarinet_tui.ui.screens.dialogs import TextDialog
 
-        def tag(text: str | None) -> None:
-            if text:
-                self.start_action(partial(self.actions.tag, runs, text))
-
-        if runs:
+        if runs := self._require_runs():
             details = "Separate tags with spaces; -old removes the tag old."
-            self._prompt(tag, f"Tag {format_ids(runs)}", details, "", "icml -old")
+            self.app.push_screen(
+                TextDialog(f"Tag {format_ids(runs)}", details, "", "icml -old"),
+                lambda text: self.start_action(partial(self.actions.tag, runs, text)) if text else None,
+            )
 
     def action_note(self) -> None:
-        runs = self._require_runs()
+        from clarinet_tui.ui.screens.dialogs import TextDialog
 
-        def note(text: str | None) -> None:
-            if text is not None:
-                self.start_action(partial(self.actions.note, runs, text))
-
-        if runs:
-            current = self.note_of(runs[0]) if len(runs) == 1 else ""
-            details = "An empty line removes the note."
-            self._prompt(note, f"Note to {format_ids(runs)}", details, current, "text of the note")
+        if runs := self._require_runs():
+            current, details = self.note_of(runs[0]) if len(runs) == 1 else "", "An empty line removes the note."
+            self.app.push_screen(
+                TextDialog(f"Note to {format_ids(runs)}", details, current, "text of the note"),
+                lambda text: None if text is None else self.start_action(partial(self.actions.note, runs, text)),
+            )
 
     def action_copy_command(self) -> None:
-        run = self.run_in_view()
-        if run is None:
-            self._require_runs()
-        else:
-            self.start_action(partial(self.actions.make_command, run), self._copy_text)
-
-    def _copy_text(self, result: ActionResult) -> None:
-        if result.text:
-            self.copy(result.text)
+        if self._require_runs() and (run := self.run_in_view()):
+            self.start_action(
+                partial(self.actions.make_command, run), lambda result: self.copy(result.text) if result.text else None
+            )
 
     def action_clone(self) -> None:
-        run = self.run_in_view()
-        if run is None:
-            self._require_runs()
-        else:
+        if self._require_runs() and (run := self.run_in_view()):
             self.start_action(partial(self.actions.make_form, run), self._open_clone)
 
     def _open_clone(self, result: ActionResult) -> None:
