@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.logs.run_log import RunLog
-    from clarinet_tui.runs.directory import RunDirectory
     from core.config import RunConfig
+
 TITLE_SETTINGS = frozenset({"method", "task", "seed", "preset", "name"})
 """Settings that the run's title already shows."""
 

@@ -245,7 +245,8 @@ class HistoryScreen(RunActionScreen):
         self.table.clear_selection()
 
     def palette_commands(self) -> Iterable[PaletteCommand]:
-        yield from self.sort_commands()
+        for name, title in SORT_TITLES.items():
+            yield PaletteCommand(f"Sort by {title}", f"Sort the runs by {title}", partial(self._sort_by, name))
         for pane, title in PANES.items():
             yield PaletteCommand(f"Pane: {title}", f"Show {title.lower()} of the run", partial(self._use_pane, pane))
 
@@ -292,10 +293,6 @@ class HistoryScreen(RunActionScreen):
         sort = saved.sort if saved.sort in SORT_TITLES else "created"
         self.table.set_order(sort, (sort in LARGEST_FIRST) != (saved.sort_order == "reversed"))
         self.table.hide_columns(saved.hidden_columns.split(","))
-
-    def sort_commands(self) -> Iterable[PaletteCommand]:
-        for name, title in SORT_TITLES.items():
-            yield PaletteCommand(f"Sort by {title}", f"Sort the runs by {title}", partial(self._sort_by, name))
 
     def action_sort(self) -> None:
         fields = dict.fromkeys(("created", "target_accuracy", *self.table.sort_fields()))

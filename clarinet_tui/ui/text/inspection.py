@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -13,8 +13,6 @@ from clarinet_tui.text import format_percent, format_task, printable
 from clarinet_tui.ui.text.styled import styled
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from clarinet_tui.chart.cells import GlyphSet
     from clarinet_tui.runs.inspection_file import Inspection, Picture
     from clarinet_tui.ui.snapshot.snapshot import Confusion, InspectionProgress, RunDetails, TaskSamples
@@ -85,12 +83,8 @@ def format_model(run: str, inspection: Inspection, width: int, glyphs: GlyphSet,
 
     figures = [features_figure(run, inspection.classes, inspection.maps, "PCA")] if inspection.maps else []
     figures += [calibration_figure("Calibration: ", inspection.calibration)] if inspection.calibration else []
-    parts = [_as_content(figure_lines(figure, width, glyphs, palette)) for figure in figures]
-    return Content("\n\n").join(parts)
-
-
-def _as_content(lines: Iterable[Text]) -> Content:
-    return Content("\n").join(map(Content.from_rich_text, lines))
+    drawn = [map(Content.from_rich_text, figure_lines(figure, width, glyphs, palette)) for figure in figures]
+    return Content("\n\n").join(Content("\n").join(lines) for lines in drawn)
 
 
 def format_confusion(confusion: Confusion, width: int, glyphs: GlyphSet, palette: str) -> Content:
