@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.widgets.chart import Chart
     from clarinet_tui.ui.widgets.chart_grid import ChartGrid
     from clarinet_tui.ui.widgets.run_charts import RunCharts
+
 GRIDS = ("-grid", "-hardware")
 """Classes of the screen while a grid is shown."""
 
