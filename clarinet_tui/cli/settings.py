@@ -12,6 +12,7 @@ from clarinet_tui.cli.completion import setting_names_only
 from clarinet_tui.cli.options import DATA, DataDir, Json, Jsonl
 from clarinet_tui.cli.output import make_console, print_json_rows, print_table, quiet_pipe
 from clarinet_tui.tables.table import Column, make_table
+from clarinet_tui.text import format_setting
 from core.config import SettingSpec, describe_type, setting_specs
 from core.errors import InputError
 from core.methods import METHODS
@@ -136,15 +137,11 @@ def _print_settings(rows: Rows) -> None:
     console = make_console(100)
     with quiet_pipe():
         for row in rows:
-            values = {preset: _format(value) for preset, value in row["defaults"].items()}
+            values = {preset: format_setting(value) for preset, value in row["defaults"].items()}
             same = len(set(values.values())) == 1
             text = next(iter(values.values())) if same else ", ".join(f"{key} {text}" for key, text in values.items())
             console.print(Text.assemble((row["name"], "bold"), f"  {row['description']}"))
             console.print(Text(f"    {row['type']}; default: {text}", style="dim"))
-
-
-def _format(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else '""' if value == "" else str(value)
 
 
 def _output(rows: Rows, columns: Sequence[str], json: bool, jsonl: bool) -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from clarinet_tui.analysis.board import Board, make_board
 from clarinet_tui.analysis.board_table import board_view, to_csv, to_json, to_latex, to_markdown
-from clarinet_tui.tables.documents import escape_latex
 from tests.support.histories import make_run
 from tests.support.tables import printed
 from tests.support.trained_runs import make_trained_run, read_runs
@@ -59,20 +58,9 @@ def test_latex_has_equal_rows_balanced_braces_and_ids(records: Any) -> None:
     bare = re.sub(r"\\[{}]", "", typeset)
     assert bare.count("{") == bare.count("}")
     assert typeset.count(r"\begin") == typeset.count(r"\end{")
-
-
-def test_standalone_latex_is_a_complete_document(records: Any) -> None:
-    text = to_latex(make_board(records), standalone=True)
-    assert text.startswith(r"\documentclass")
-    assert r"\usepackage{booktabs}" in text
-    assert text.endswith("\\end{document}\n")
-
-
-def test_latex_escapes_special_and_missing_characters() -> None:
-    assert escape_latex("50% & _x_ #1 {a} $b$") == r"50\% \& \_x\_ \#1 \{a\} \$b\$"
-    assert escape_latex("\\input{x}~^") == r"\textbackslash{}input\{x\}\textasciitilde{}\textasciicircum{}"
-    assert escape_latex("[1pt]*") == "{[}1pt{]}{*}", "after a line's end these would be its arguments"
-    assert escape_latex("é → 中\n%") == r"é $\rightarrow$ \texttt{U+4E2D} \%"
+    standalone = to_latex(make_board(records, seeds=2), standalone=True)
+    assert standalone.startswith(r"\documentclass")
+    assert standalone.endswith("\\end{document}\n")
 
 
 def test_query_cannot_leave_the_latex_comment(records: Any) -> None:
@@ -105,6 +93,12 @@ def test_json_contains_all_fields_of_a_cell(records: Any) -> None:
 def test_oracle_selection_is_marked_in_every_format(records: Any, export: Any) -> None:
     assert "oracle selection" in " ".join(export(make_board(records, rule="best")).lower().split())
     assert "oracle selection" not in export(make_board(records)).lower()
+
+
+def test_oracle_selection_is_marked_for_programs(records: Any) -> None:
+    board = make_board(records, rule="best")
+    assert {row["oracle"] for row in csv.DictReader(io.StringIO(to_csv(board)))} == {"True"}
+    assert json.loads(to_json(board))["oracle"] is True
 
 
 @pytest.fixture
@@ -145,12 +139,6 @@ def test_rules_are_exported(trained: Any) -> None:
     assert row["oracle_accuracy"] == "72.0"
     (cell,) = [cell for cell in json.loads(to_json(board))["cells"] if cell["results"]]
     assert cell["rules"]["risk"]["to_oracle"]["mean"] == -3.0
-
-
-def test_oracle_selection_is_marked_in_exports(records: Any) -> None:
-    board = make_board(records, rule="best")
-    assert {row["oracle"] for row in csv.DictReader(io.StringIO(to_csv(board)))} == {"True"}
-    assert json.loads(to_json(board))["oracle"] is True
 
 
 @pytest.mark.parametrize("export", [to_markdown, to_latex, to_csv, to_json, lambda board: on_terminal(board, 80)])

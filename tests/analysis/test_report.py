@@ -182,7 +182,10 @@ def test_settings_table_shows_protocol_settings(records: RunRecords, page: str) 
     assert len(rows["Setting"]) == len(make_sides(records.search(), every_group=True)) == 3
 
 
-def test_report_modules_import_no_heavy_modules() -> None:
+def test_heavy_modules_are_imported_when_something_is_computed_or_shown() -> None:
+    modules = ("seed_curves", "board", "board_table", "comparison", "comparison_table")
+    code = "\n".join(f"import clarinet_tui.analysis.{module}" for module in modules)
+    assert not imported_modules(code) & (HEAVY | {"numpy", "rich"})
     assert not imported_modules("import clarinet_tui.cli.report") & (HEAVY | {"numpy", "rich", "jinja2"})
     assert not imported_modules("import clarinet_tui.analysis.report") & (HEAVY | {"jinja2"})
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clarinet_tui.tables.data import json_rows, write_csv
-from clarinet_tui.tables.documents import html_templates, to_latex, to_markdown
+from clarinet_tui.tables.documents import escape_latex, html_templates, to_latex, to_markdown
 from clarinet_tui.tables.table import Cell, Column, fit_columns, make_table
 from clarinet_tui.tables.terminal import to_rich
 from tests.support.tables import printed
@@ -85,3 +85,10 @@ def test_documents_escape_text_and_mark_emphasis() -> None:
     latex = to_latex(table, ["50 %"])
     assert "a\\_b & \\% \\\\\n\\midrule\nx\\textbar{}y & \\textbf{1.0$\\pm$0.1} (3/5) \\\\\n\\quad p &  \\\\\n" in latex
     assert "\\raggedright\n50 \\%\n\\end{minipage}" in latex
+
+
+def test_latex_escapes_special_and_missing_characters() -> None:
+    assert escape_latex("50% & _x_ #1 {a} $b$") == r"50\% \& \_x\_ \#1 \{a\} \$b\$"
+    assert escape_latex("\\input{x}~^") == r"\textbackslash{}input\{x\}\textasciitilde{}\textasciicircum{}"
+    assert escape_latex("[1pt]*") == "{[}1pt{]}{*}", "after a line's end these would be its arguments"
+    assert escape_latex("é → 中\n%") == r"é $\rightarrow$ \texttt{U+4E2D} \%"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clarinet_tui.text import format_count
+from clarinet_tui.text import format_count, format_mean
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.published import PublishedResult
@@ -73,8 +73,7 @@ class References:
 def _format_published(result: PublishedResult | None) -> str:
     if result is None:
         return "the paper reports no number for this method and task"
-    spread = "" if result.std is None else f" ± {result.std:.1f}"
-    return f"published {result.mean:.1f}{spread}, at the last epoch of the paper's protocol"
+    return f"published {format_mean(result.mean, result.std, 1)}, at the last epoch of the paper's protocol"
 
 
 def _format_seeds(seeds: tuple[int | None, ...]) -> str:
