@@ -52,7 +52,7 @@ def record(
         >>> 0 <= accuracy <= 100
         True
     """
-    config = minimal_settings(resolve(settings, place="record", **overrides))
+    config = minimal_settings(resolve(settings, source="record", **overrides))
     runs_dir = runs_dir or os.environ.get("CLARINET_RUNS") or "runs"
     data_dir = data_dir or os.environ.get("CLARINET_DATA") or "data"
     return _train(config, str(runs_dir), str(data_dir))

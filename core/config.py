@@ -315,15 +315,15 @@ def _specs(struct: type[Struct], prefix: str) -> Iterator[SettingSpec]:
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.(.*)`)?", re.DOTALL)
 
 
-def convert_settings(settings: Mapping[str, Any], place: str) -> RunConfig:
-    """Convert a complete mapping; an InputError names a wrong key or value with its place."""
+def convert_settings(settings: Mapping[str, Any], source: str) -> RunConfig:
+    """Convert a complete mapping; an InputError names a wrong key or value with its source."""
     try:
         config = msgspec.convert(settings, RunConfig)
     except msgspec.ValidationError as error:
-        raise InputError(f"{place}: {_explain(str(error), settings)}") from None
+        raise InputError(f"{source}: {_explain(str(error), settings)}") from None
     for name, value in _flat(msgspec.to_builtins(config)):
         if limit := _storage_limit(value):
-            raise InputError(f"{place}: {name}: expected {_describe_setting(name)} {limit}, got {format_value(value)}")
+            raise InputError(f"{source}: {name}: expected {_describe_setting(name)} {limit}, got {format_value(value)}")
     return config
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 Level = Literal["iteration", "evaluation"]
 Kind = Literal["accuracy", "loss", "diagnostic", "rate", "speed"]
-Place = Literal["accuracy chart", "loss chart", "sidebar", "status line", "comparison", "log", "loss figure"]
+ShownIn = Literal["accuracy chart", "loss chart", "sidebar", "status line", "comparison", "log", "loss figure"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Metric:
     """Multiplier that converts the recorded value to `unit`."""
     noisy: bool = True
     """Whether single iterations scatter, so that a recent mean is shown instead of the last value."""
-    shown: tuple[Place, ...] = ()
+    shown: tuple[ShownIn, ...] = ()
 
     def __post_init__(self) -> None:
         words = self.name.replace("_", " ")
@@ -212,9 +212,9 @@ _CATALOGUE = (
 METRICS = {metric.name: metric for metric in _CATALOGUE}
 
 
-def shown_in(place: Place) -> dict[str, Metric]:
-    """Return the metrics that `place` shows, by name and in order; the order decides the colours in a chart."""
-    return {name: metric for name, metric in METRICS.items() if place in metric.shown}
+def shown_in(view: ShownIn) -> dict[str, Metric]:
+    """Return the metrics that `view` shows, by name and in order; the order decides the colours in a chart."""
+    return {name: metric for name, metric in METRICS.items() if view in metric.shown}
 
 
 def level_of(name: str) -> Level:

@@ -16,13 +16,13 @@ from core.tasks import DOMAINS, OFFLINE_TASK, Domain, Task, parse_task
 
 
 def resolve(
-    settings: Mapping[str, Any] | None = None, *, place: str = "settings", cores: int | None = None, **overrides: Any
+    settings: Mapping[str, Any] | None = None, *, source: str = "settings", cores: int | None = None, **overrides: Any
 ) -> RunConfig:
     """Return a complete configuration: preset, then the method's defaults, then the given settings.
 
     Args:
         settings: A mapping such as a TOML file contains; the table `stage1` is a mapping in it.
-        place: Names the settings in errors.
+        source: Names the settings in errors.
         cores: The number of cores that the number of threads is chosen by; by default those of this process.
         overrides: Further settings, which replace those of `settings`.
 
@@ -43,17 +43,17 @@ def resolve(
         requested["precision"] = "32"
     preset = requested.get("preset", "paper")
     if not isinstance(preset, str) or preset not in PRESETS:
-        raise InputError(f"{place}: preset: expected one of {', '.join(PRESETS)}, got {format_value(preset)}")
+        raise InputError(f"{source}: preset: expected one of {', '.join(PRESETS)}, got {format_value(preset)}")
     try:
         spec = find_method(_text(requested, "method", "clarinet"))
         task = parse_task(_text(requested, "task", OFFLINE_TASK))
     except InputError as error:
-        raise InputError(f"{place}: {error}") from None
+        raise InputError(f"{source}: {error}") from None
     for key, value in spec.fixed.items():
         if key in requested and requested[key] != value:
             wanted, got = format_value(value), format_value(requested[key])
-            raise InputError(f"{place}: {key}: {spec.name} is defined by {key} = {wanted}, got {got}")
-    config = _complete(requested, preset, spec, task, place, cores)
+            raise InputError(f"{source}: {key}: {spec.name} is defined by {key} = {wanted}, got {got}")
+    config = _complete(requested, preset, spec, task, source, cores)
     return _fit_batches(config, requested, task) if task.is_custom else config
 
 
@@ -69,16 +69,16 @@ def _fit_batches(config: RunConfig, requested: Mapping[str, Any], task: Task) ->
 
 
 def _complete(
-    requested: Mapping[str, Any], preset: str, spec: MethodSpec, task: Task, place: str, cores: int | None
+    requested: Mapping[str, Any], preset: str, spec: MethodSpec, task: Task, source: str, cores: int | None
 ) -> RunConfig:
     base = merge_settings(PRESETS[preset].settings_for(spec.preset_table, task), spec.defaults)
     config = convert_settings(
-        merge_settings(merge_settings(base, requested), {**spec.fixed, "method": spec.name}), place
+        merge_settings(merge_settings(base, requested), {**spec.fixed, "method": spec.name}), source
     )
     if spec.preset_table != "basset":
         for key in settings_tagged(Tag.BASSET) & requested.keys():
             if requested[key] != getattr(RunConfig(), key):
-                raise InputError(f"{place}: {key}: {spec.name} does not use it; basset does")
+                raise InputError(f"{source}: {key}: {spec.name} does not use it; basset does")
     return msgspec.structs.replace(
         config,
         task=task.name,

@@ -30,7 +30,7 @@ Fit = Literal["stretch", "cut"]
 
 
 @dataclass(frozen=True)
-class Place:
+class Questions:
     """Where the questions are asked, and how the terminal shows pictures."""
 
     pictures: Pictures = True
@@ -41,7 +41,7 @@ class Place:
     ] = None
 
     def check(self) -> None:
-        """Raise InputError for options of the other place."""
+        """Raise InputError for options that exclude each other."""
         if self.browser and (self.blocks or not self.pictures):
             raise InputError("--browser: shows pictures on a page, without --blocks and --no-pictures")
         if self.port is not None and not self.browser:
@@ -60,7 +60,7 @@ def label(
     ] = "stretch",
     seed: Annotated[int, Option(min=0, help="Seed of the order and of the questions.")] = 1,
     *,
-    place: Place,
+    questions: Questions,
 ) -> None:
     """Label your own pictures by answering yes or no.
 
@@ -73,12 +73,12 @@ def label(
     from clarinet_tui.label.labelling import Labelling, find_pictures, write_labels
 
     check_out(out, ".npz")
-    place.check()
+    questions.check()
     names = [name.strip() for name in classes.split(",") if name.strip()]
-    if place.browser:
-        _serve(path, names, out, [f"--image-size={image_size}", f"--fit={fit}", f"--seed={seed}"], place.port)
+    if questions.browser:
+        _serve(path, names, out, [f"--image-size={image_size}", f"--fit={fit}", f"--seed={seed}"], questions.port)
     labelling = Labelling(find_pictures(path), names, out.with_suffix(".answers.jsonl"), seed)
-    show_picture = partial(_show_picture, blocks=place.blocks) if place.pictures else None
+    show_picture = partial(_show_picture, blocks=questions.blocks) if questions.pictures else None
     with _keys() as read_key:
         _ask_all(labelling, path, read_key, show_picture)
     print("\n".join(write_labels(labelling, path, out, image_size, cut=fit == "cut")))

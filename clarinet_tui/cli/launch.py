@@ -136,8 +136,10 @@ class ChosenSettings:
 
         settings = read_toml(self.file) if self.file else {}
         if self.file:
-            resolve(settings, place=str(self.file))  # so that an error in the file names the file
-        return resolve(merge_pairs(merge_settings(settings, self.flags), self.pairs), place="command line", cores=cores)
+            resolve(settings, source=str(self.file))  # so that an error in the file names the file
+        return resolve(
+            merge_pairs(merge_settings(settings, self.flags), self.pairs), source="command line", cores=cores
+        )
 
 
 def merge_pairs(settings: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:

@@ -103,5 +103,5 @@ def clone(
     settings = merge_pairs(settings, set_)
     options = LaunchOptions.from_paths(data_dir)
     cores = requests.place_named(runs_dir, options.on).cores(str(settings.get("device", "auto")), options)
-    (run,) = requests.submit(runs_dir, [resolve(settings, place="command line", cores=cores)], options)
+    (run,) = requests.submit(runs_dir, [resolve(settings, source="command line", cores=cores)], options)
     print(f"{run.id} queued")

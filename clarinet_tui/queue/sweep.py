@@ -59,7 +59,7 @@ def expand_grid(grid: Grid, cores: int | None = None) -> list[RunConfig]:
             raise InputError(f"{grid.source}: {name}: expected each value once")
     if len(grid) > MAX_RUNS:
         raise InputError(f"{grid.source}: expected at most {MAX_RUNS} runs, got {len(grid)}: split the sweep")
-    return [resolve(point, place=grid.source, cores=cores) for point in grid.points()]
+    return [resolve(point, source=grid.source, cores=cores) for point in grid.points()]
 
 
 def parse_seeds(text: str, source: str = "--seeds") -> list[int]:

@@ -118,7 +118,7 @@ def _parse_tasks(form: LaunchForm, problems: dict[str, str]) -> list[Task]:
 def _parse_seeds(form: LaunchForm, problems: dict[str, str]) -> list[int]:
     try:
         seeds = parse_seeds(form.seeds, "seeds")
-        resolve({"seed": max(seeds)}, place=SOURCE)
+        resolve({"seed": max(seeds)}, source=SOURCE)
         if len(set(seeds)) < len(seeds):
             raise InputError("seeds: a seed occurs twice")
     except InputError as error:
@@ -155,7 +155,7 @@ def _parse_settings(
         values = parse_values(specs[name], text)
         try:
             for base, value in itertools.product(bases, values):
-                resolve(merge_settings(base, nest(name, value)), place=SOURCE)
+                resolve(merge_settings(base, nest(name, value)), source=SOURCE)
         except InputError as error:
             problems[name] = _without_source(error)
         if len(values) > 1:
@@ -168,7 +168,7 @@ def _parse_settings(
 def _default_values(bases: list[dict[str, Any]]) -> dict[str, str]:
     """Return the default of each setting for these methods and tasks; several values where they differ."""
     try:
-        configs = [resolve(base, place=SOURCE) for base in bases]
+        configs = [resolve(base, source=SOURCE) for base in bases]
     except InputError:  # an unknown method, which is reported elsewhere
         return {}
     return {spec.name: _format_defaults(spec.name, configs) for spec in list_settings()}

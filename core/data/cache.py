@@ -106,7 +106,7 @@ WAIT_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class CachedArray:
-    """The place of what was read from some image files."""
+    """The path of what was read from some image files."""
 
     path: Path
     shape: tuple[int, ...]

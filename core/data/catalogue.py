@@ -187,15 +187,15 @@ def _check_content(name: str, data_dir: Path, files: DomainFiles) -> Iterator[Fi
     for split in (train, test):
         y = encode_labels(split, CLASSES).y
         if len(unknown := np.flatnonzero(y < 0)):
-            raise InputError(f"{split.place}: image {unknown[0]} has no label")
+            raise InputError(f"{split.origin}: image {unknown[0]} has no label")
         if len(absent := np.flatnonzero(np.bincount(y, minlength=len(CLASSES)) == 0)):
-            raise InputError(f"{split.place}: has no image of digit {absent[0]}")
+            raise InputError(f"{split.origin}: has no image of digit {absent[0]}")
         split.images.read(np.arange(min(SAMPLE_SIZE, len(split))))
         shape = split.images.shape
         if shape[2] not in (1, 3):
-            raise InputError(f"{split.place}: images have {shape[2]} channels, not 1 or 3")
+            raise InputError(f"{split.origin}: images have {shape[2]} channels, not 1 or 3")
         if files.format in (FileFormat.TORCHVISION, FileFormat.ORIGINAL, FileFormat.BUNDLED) and shape != SHAPES[name]:
-            raise InputError(f"{split.place}: images are {shape}, not {SHAPES[name]}")
+            raise InputError(f"{split.origin}: images are {shape}, not {SHAPES[name]}")
     height, width, channels = train.images.shape
     summary = f"{counts[0]} + {counts[1]} images of {height}×{width}×{channels}, labels 0 to 9"
     if files.is_generated:

@@ -244,7 +244,7 @@ def shuffle_split(domain: DomainSplits) -> DomainSplits:
     splits = domain.splits
     if any(split.ybar is not None for split in splits):
         raise InputError(
-            f"{splits[0].place}: usps_split 80/20 needs true labels, but the file gives complementary ones"
+            f"{splits[0].origin}: usps_split 80/20 needs true labels, but the file gives complementary ones"
         )
     x = np.concatenate([split.images.read(np.arange(len(split))) for split in splits])
     y = np.concatenate([split.y for split in splits])
@@ -278,8 +278,8 @@ def _notes(domain: Domain, files: DomainFiles, train: Split, test: Split) -> tup
     return (f"{domain.title}: {counts[0]} + {counts[1]} images, published with {published[0]} + {published[1]}",)
 
 
-def _make_split(place: str, digits: Digits) -> Split:
-    return Split(place, ArrayImages(digits[0]), digits[1], None, CLASSES)
+def _make_split(origin: str, digits: Digits) -> Split:
+    return Split(origin, ArrayImages(digits[0]), digits[1], None, CLASSES)
 
 
 # -- generating ------------------------------------------------------------------------------------------------------
@@ -336,6 +336,6 @@ def _generate_missing(domain: Domain, data_dir: Path, progress: ProgressCallback
         save_generated(generated, data_dir / domain.name)
     except OSError:
         notes.append(f"{domain.title} was not kept: the data folder cannot be written")
-    place = f"{domain.title}, generated"
-    train, test = _make_split(place, generated.train), _make_split(place, generated.test)
+    origin = f"{domain.title}, generated"
+    train, test = _make_split(origin, generated.train), _make_split(origin, generated.test)
     return DomainSplits(domain.name, domain.title, train, test, notes=tuple(notes))

@@ -16,11 +16,11 @@ def common_classes(source: DomainSplits, target: DomainSplits) -> tuple[str, ...
     source_names, target_names = _class_names(source), _class_names(target)
     if source_names and target_names and not set(target_names) <= set(source_names):
         only = (
-            (source.place, set(source_names) - set(target_names)),
-            (target.place, set(target_names) - set(source_names)),
+            (source.origin, set(source_names) - set(target_names)),
+            (target.origin, set(target_names) - set(source_names)),
         )
-        differences = "; ".join(f"only {place} has {_format_names(names)}" for place, names in only if names)
-        raise InputError(f"{source.place} and {target.place} have different classes: {differences}")
+        differences = "; ".join(f"only {origin} has {_format_names(names)}" for origin, names in only if names)
+        raise InputError(f"{source.origin} and {target.origin} have different classes: {differences}")
     names = source_names or target_names
     unnamed = [split for domain in (source, target) for split in domain.splits if split.names is None]
     if names is None:
@@ -29,18 +29,18 @@ def common_classes(source: DomainSplits, target: DomainSplits) -> tuple[str, ...
         for split in unnamed:
             if split.label_count:
                 raise InputError(
-                    f"{split.place}: labels are numbers, but the classes are named {_format_names(set(names))}; "
+                    f"{split.origin}: labels are numbers, but the classes are named {_format_names(set(names))}; "
                     "add an array `classes` with their names"
                 )
     if len(names) < 2:
-        raise InputError(f"{source.train.place}: labels contain only {len(names)} class; a task needs two or more")
+        raise InputError(f"{source.train.origin}: labels contain only {len(names)} class; a task needs two or more")
     # Neither the journal of a run nor the file of a model can have more classes or other names.
     if len(names) > MAX_CLASSES:
-        raise InputError(f"{source.place}: has {len(names)} classes; at most {MAX_CLASSES} are possible")
+        raise InputError(f"{source.origin}: has {len(names)} classes; at most {MAX_CLASSES} are possible")
     for name in names:
         if len(name) > MAX_NAME or name.encode(errors="replace").decode() != name:
             raise InputError(
-                f"{source.place}: class {name[:80]!a}: expected a name in UTF-8 of at most {MAX_NAME} letters"
+                f"{source.origin}: class {name[:80]!a}: expected a name in UTF-8 of at most {MAX_NAME} letters"
             )
     return names
 
@@ -83,7 +83,7 @@ def encode_labels(split: Split, classes: tuple[str, ...]) -> EncodedLabels:
     if split.ybar.ndim == 2:
         if split.ybar.shape[1] != len(names):
             raise InputError(
-                f"{split.place}: ybar: expected a column for each of {len(names)} classes, got {split.ybar.shape[1]}"
+                f"{split.origin}: ybar: expected a column for each of {len(names)} classes, got {split.ybar.shape[1]}"
             )
         mask[:, indices[:-1]] = split.ybar
     else:
@@ -95,7 +95,7 @@ def encode_labels(split: Split, classes: tuple[str, ...]) -> EncodedLabels:
     wrong = known[mask[known, y[known]]]
     if len(wrong):
         raise InputError(
-            f"{split.place}: image {wrong[0]}: its complementary label {classes[y[wrong[0]]]} is also its true label; "
+            f"{split.origin}: image {wrong[0]}: its complementary label {classes[y[wrong[0]]]} is also its true label; "
             "correct one of them"
         )
     return EncodedLabels(y, mask)
@@ -108,7 +108,7 @@ def check_source_classes(split: Split, encoded: EncodedLabels, classes: tuple[st
     missing = np.flatnonzero(np.bincount(encoded.y[encoded.y >= 0], minlength=len(classes)) == 0)
     if len(missing):
         raise InputError(
-            f"{split.place}: the source has no image of class {classes[missing[0]]}; add some, or remove the class "
+            f"{split.origin}: the source has no image of class {classes[missing[0]]}; add some, or remove the class "
             "from both domains"
         )
 
@@ -117,7 +117,7 @@ def _check_range(split: Split, key: str, labels: Labels, names: tuple[str, ...])
     high = np.flatnonzero(labels >= len(names))
     if len(high):
         raise InputError(
-            f"{split.place}: {key}: label {labels[high[0]]} of image {high[0]} is out of range; "
+            f"{split.origin}: {key}: label {labels[high[0]]} of image {high[0]} is out of range; "
             f"there are {len(names)} classes, counted from 0"
         )
 

@@ -32,7 +32,7 @@ def load_task(config: RunConfig, data_dir: Path, progress: ProgressCallback | No
     has_ybar = given is not None and (given.any() if given.ndim == 2 else (given >= 0).any())
     if not has_ybar and not (source.train.y >= 0).any():
         raise InputError(
-            f"{source.train.place}: the source has no labels; give complementary labels (ybar) or true ones (y)"
+            f"{source.train.origin}: the source has no labels; give complementary labels (ybar) or true ones (y)"
         )
     classes = common_classes(source, target)
     shape, shape_notes = common_shape(task, source, target, config.image_size)
@@ -133,7 +133,7 @@ def common_shape(
             other = split.images.shape
             if other[:2] != first[:2] and not image_size:
                 raise InputError(
-                    f"{split.place}: images are {other[0]}×{other[1]}, those of {custom[0].place} "
+                    f"{split.origin}: images are {other[0]}×{other[1]}, those of {custom[0].origin} "
                     f"{first[0]}×{first[1]}; set image_size to resize all of them"
                 )
         shape = (*first[:2], channels)
@@ -142,7 +142,7 @@ def common_shape(
     for split in (*source.splits, *target.splits):
         if not can_convert(split.images.shape[2], shape[2]):
             raise InputError(
-                f"{split.place}: images have {split.images.shape[2]} channels, the task's have {shape[2]}; "
+                f"{split.origin}: images have {split.images.shape[2]} channels, the task's have {shape[2]}; "
                 "only grey (1) and colour (3) can be combined"
             )
     notes = []

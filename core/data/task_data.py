@@ -19,7 +19,7 @@ MAX_NAME = 1000
 class Split:
     """The training or the test images of a domain."""
 
-    place: str
+    origin: str
     """The file or folder that errors name."""
     images: ImageSource
     y: Labels
@@ -58,7 +58,7 @@ class DomainSplits:
         return bool(self.folder)
 
     @property
-    def place(self) -> str:
+    def origin(self) -> str:
         """The domain as errors name it: two folders may end in the same name."""
         return self.folder or self.title
 

@@ -167,16 +167,16 @@ def _load_methods() -> tuple[Mapping[str, MethodSpec], tuple[str, ...]]:
 
     known, problems = dict(METHODS), []
     for point in entry_points(group=ENTRY_POINTS):
-        place = f"plug-in {point.name} ({point.value})"
+        source = f"plug-in {point.name} ({point.value})"
         try:
             spec = point.load()
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
-            problems.append(f"{place}: cannot be imported ({describe_error(error)})")
+            problems.append(f"{source}: cannot be imported ({describe_error(error)})")
             continue
         if not isinstance(spec, MethodSpec):
-            problems.append(f"{place}: expected a MethodSpec, got {type(spec).__name__}")
+            problems.append(f"{source}: expected a MethodSpec, got {type(spec).__name__}")
         elif spec.name in known:
-            problems.append(f"{place}: method {spec.name} already exists")
+            problems.append(f"{source}: method {spec.name} already exists")
         else:
             known[spec.name] = spec
     return known, tuple(problems)

@@ -85,22 +85,22 @@ def encode_info(info: ModelInfo) -> str:
     return msgspec.json.encode(info).decode()
 
 
-def decode_info(content: str | bytes, place: str) -> ModelInfo:
+def decode_info(content: str | bytes, source: str) -> ModelInfo:
     """Return checked information; an InputError names the file and what is wrong with it."""
     if len(content) > MAX_BYTES:
-        raise InputError(f"{place}: its description is larger than {MAX_BYTES >> 20} MB")
+        raise InputError(f"{source}: its description is larger than {MAX_BYTES >> 20} MB")
     try:
         info = msgspec.json.decode(content, type=ModelInfo)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{place}: its description is damaged ({error})") from None
+        raise InputError(f"{source}: its description is damaged ({error})") from None
     if info.format != FORMAT:
-        raise InputError(f"{place}: has format {info.format}; this version of Clarinet reads {FORMAT}")
+        raise InputError(f"{source}: has format {info.format}; this version of Clarinet reads {FORMAT}")
     if len(set(info.classes)) < len(info.classes):
-        raise InputError(f"{place}: its description is damaged (two classes have the same name)")
+        raise InputError(f"{source}: its description is damaged (two classes have the same name)")
     try:
         _ = info.run_config
     except InputError as error:
-        raise InputError(f"{place}: its settings are not those of this version of Clarinet ({error})") from None
+        raise InputError(f"{source}: its settings are not those of this version of Clarinet ({error})") from None
     return info
 
 
@@ -143,20 +143,20 @@ def read_weights(path: Path) -> tuple[Classifier, ModelInfo]:
     return build_network(info, tensors, str(path)), info
 
 
-def build_network(info: ModelInfo, tensors: dict[str, Tensor], place: str) -> Classifier:
+def build_network(info: ModelInfo, tensors: dict[str, Tensor], source: str) -> Classifier:
     """Return the network of a description with these weights, ready to predict."""
     with torch.device("meta"):  # without initial weights, which would draw from the global generator
         network = build_classifier(info.network, info.shape, len(info.classes), **network_options(info.run_config))
     expected = network.state_dict()
     if missing := sorted(expected.keys() ^ tensors.keys()):
         reason = "is missing" if missing[0] in expected else "is not part of it"
-        raise InputError(f"{place}: its weights do not fit {info.network}: {missing[0][:80]} {reason}")
+        raise InputError(f"{source}: its weights do not fit {info.network}: {missing[0][:80]} {reason}")
     for name, tensor in tensors.items():
         if tensor.shape != expected[name].shape or tensor.dtype != expected[name].dtype:
             wanted, got = (f"{tuple(value.shape)} {value.dtype}" for value in (expected[name], tensor))
-            raise InputError(f"{place}: its weights do not fit {info.network}: {name} should be {wanted}, is {got}")
+            raise InputError(f"{source}: its weights do not fit {info.network}: {name} should be {wanted}, is {got}")
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise InputError(f"{place}: {name} contains values that are not finite")
+            raise InputError(f"{source}: {name} contains values that are not finite")
     network.load_state_dict(tensors, assign=True)
     return network.requires_grad_(False).eval()
 

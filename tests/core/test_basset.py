@@ -185,5 +185,5 @@ def test_the_state_has_the_teacher_its_balance_and_the_stream_of_the_jitter() ->
 )
 def test_wrong_settings_are_named(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        resolve({"method": "basset", **settings}, place="run.toml")
+        resolve({"method": "basset", **settings}, source="run.toml")
     assert str(caught.value) == f"run.toml: {message}"

@@ -47,7 +47,7 @@ def table(name: str, content: Any) -> dict[str, Any]:
 
 def error_message(settings: Mapping[str, Any], place: str = "run.toml") -> str:
     with pytest.raises(InputError) as caught:
-        resolve(settings, place=place, cores=1)
+        resolve(settings, source=place, cores=1)
     return str(caught.value)
 
 
@@ -256,7 +256,7 @@ def test_arbitrary_settings_are_valid_or_an_input_error(junk: dict[str, Any]) ->
 
 def resolved_or_error(settings: dict[str, Any]) -> RunConfig | str:
     try:
-        return resolve(settings, place="junk", cores=1)
+        return resolve(settings, source="junk", cores=1)
     except InputError as error:
         return str(error)
 

@@ -174,7 +174,7 @@ def test_command_reaches_the_worker_through_the_queue(tmp_path: Path, monkeypatc
 
 def test_settings_cannot_set_a_command() -> None:
     with pytest.raises(InputError, match="on_alarm"):
-        resolve({"on_alarm": ["touch", "x"]}, place="mine.toml")
+        resolve({"on_alarm": ["touch", "x"]}, source="mine.toml")
 
 
 def is_gone(pid: int) -> bool:
@@ -290,4 +290,4 @@ def test_targets_are_the_users_choice(tmp_path: Path) -> None:
 
 def test_settings_of_a_run_cannot_set_a_target() -> None:
     with pytest.raises(InputError, match="notify: no such setting"):
-        resolve({"notify": "https://example.org"}, place="mine.toml")
+        resolve({"notify": "https://example.org"}, source="mine.toml")
