@@ -4,6 +4,8 @@ import typer
 
 from clarinet_tui.cli.lookup import find_runs, open_history
 from clarinet_tui.cli.options import RUNS, Ids, RunsDir
+from clarinet_tui.history.reindex import find_mismatch
+from clarinet_tui.runs.directory import list_runs
 from clarinet_tui.text import format_count
 
 
@@ -14,9 +16,6 @@ def check(ids: Ids = None, runs_dir: RunsDir = RUNS) -> None:
 
     Example: clarinet check 6e3
     """
-    from clarinet_tui.history.reindex import find_mismatch
-    from clarinet_tui.runs.directory import list_runs
-
     runs = find_runs(runs_dir, ids) if ids else list_runs(runs_dir)
     with open_history(runs_dir) as database:
         found = {run.id: mismatch for run in runs if (mismatch := find_mismatch(database, run, rows=True))}

@@ -3,23 +3,22 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
+from clarinet_tui.analysis.run_estimate import Estimator
 from clarinet_tui.cli.output import warn
+from clarinet_tui.devices.local import list_devices
+from clarinet_tui.history.database import Database
 from clarinet_tui.text import format_count, format_duration
+from core.config import RunConfig
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.analysis.run_estimate import Estimator
-    from core.config import RunConfig
 
 LONG = 3600.0
 """Seconds of training that a sweep may take without a question."""
 
 
-def warn_of_cost(config: "RunConfig", runs_dir: Path, data_dir: Path) -> None:
+def warn_of_cost(config: RunConfig, runs_dir: Path, data_dir: Path) -> None:
     """Say how long a run takes whose preset the user did not choose."""
     on_gpu = _uses_gpu([config.device])
     estimate = _make_estimator(runs_dir, data_dir, on_gpu).estimate(config)
@@ -31,7 +30,7 @@ def warn_of_cost(config: "RunConfig", runs_dir: Path, data_dir: Path) -> None:
     warn(f"no preset was chosen: {config.preset} trains {length}{advice}")
 
 
-def confirm_cost(configs: Sequence["RunConfig"], runs_dir: Path, data_dir: Path) -> None:
+def confirm_cost(configs: Sequence[RunConfig], runs_dir: Path, data_dir: Path) -> None:
     """Ask before more than an hour of training, or training of unknown length, is queued; without a terminal, warn."""
     estimator = _make_estimator(runs_dir, data_dir, _uses_gpu({config.device for config in configs}))
     estimates = estimator.estimate_all(configs)
@@ -49,10 +48,7 @@ def confirm_cost(configs: Sequence["RunConfig"], runs_dir: Path, data_dir: Path)
         warn(total)
 
 
-def _make_estimator(runs_dir: Path, data_dir: Path, on_gpu: bool) -> "Estimator":
-    from clarinet_tui.analysis.run_estimate import Estimator
-    from clarinet_tui.history.database import Database
-
+def _make_estimator(runs_dir: Path, data_dir: Path, on_gpu: bool) -> Estimator:
     try:
         database = Database.open_read_only(runs_dir)
     except InputError:  # there are no runs yet
@@ -60,9 +56,7 @@ def _make_estimator(runs_dir: Path, data_dir: Path, on_gpu: bool) -> "Estimator"
     return Estimator(database, data_dir, on_gpu=on_gpu)
 
 
-def _uses_gpu(requests: "set[str] | list[str]") -> bool:
-    from clarinet_tui.devices.local import list_devices
-
+def _uses_gpu(requests: set[str] | list[str]) -> bool:
     has_gpu = any(device.is_gpu for device in list_devices(seconds=0))
     return has_gpu and "cpu" not in requests
 

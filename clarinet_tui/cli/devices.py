@@ -14,12 +14,17 @@ from typer import Option
 
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, print_json_rows
+from clarinet_tui.devices.device import Device, DeviceProcess
+from clarinet_tui.devices.local import DeviceReader
+from clarinet_tui.devices.placement import recommended_slots
+from clarinet_tui.runs.memory_peaks import read_largest_peak
+from clarinet_tui.tables.table import Cell, Column, make_table
+from clarinet_tui.tables.terminal import to_rich
 from clarinet_tui.text import format_bytes, format_count, format_memory, percent_bars, printable
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from clarinet_tui.devices.device import Device, DeviceProcess
 
 Watch = Annotated[bool, Option("--watch", help="Refresh every second until Ctrl+C.")]
 HISTORY, BARS = 60, 12
@@ -43,10 +48,8 @@ def devices(json: Json = False, jsonl: Jsonl = False, watch: Watch = False, runs
         raise typer.Exit(0 if watch else 130) from None  # Ctrl+C is the normal way to stop watching
 
 
-def _poll_devices(watch: bool) -> "Iterator[list[Device]]":
+def _poll_devices(watch: bool) -> Iterator[list[Device]]:
     """Yield the devices once; with `watch`, every second without end."""
-    from clarinet_tui.devices.local import DeviceReader
-
     with DeviceReader() as reader:
         yield reader.read()
         while watch:
@@ -84,13 +87,10 @@ def _print_tables(watch: bool, runs_dir: Path) -> None:
             live.update(_view(devices, history), refresh=True)
 
 
-def _view(devices: "list[Device]", history: "Mapping[str, Sequence[float]]", advice: str | None = None) -> "Group":
+def _view(devices: list[Device], history: Mapping[str, Sequence[float]], advice: str | None = None) -> "Group":
     """Return the table, with the last minute's use if it is watched, and what needs attention below it."""
     from rich.console import Group
     from rich.text import Text
-
-    from clarinet_tui.tables.table import Cell, Column, make_table
-    from clarinet_tui.tables.terminal import to_rich
 
     columns = [
         Column("device"),
@@ -129,11 +129,8 @@ def _view(devices: "list[Device]", history: "Mapping[str, Sequence[float]]", adv
     )
 
 
-def _recommend_slots(devices: "list[Device]", runs_dir: Path) -> str | None:
+def _recommend_slots(devices: list[Device], runs_dir: Path) -> str | None:
     """Return how many runs may share a GPU, by the largest peak memory of the runs so far."""
-    from clarinet_tui.devices.placement import recommended_slots
-    from clarinet_tui.runs.memory_peaks import read_largest_peak
-
     gpus = [device for device in devices if device.is_gpu and not device.problem]
     peak = read_largest_peak(runs_dir) if gpus else None
     if peak is None:
@@ -145,7 +142,7 @@ def _recommend_slots(devices: "list[Device]", runs_dir: Path) -> str | None:
     return f"{used}: `clarinet queue slots gpu={slots}` starts {slots} on each."
 
 
-def _format_process(process: "DeviceProcess") -> str:
+def _format_process(process: DeviceProcess) -> str:
     """Format as "ann: python 4242 (9.0 GiB)" or "root: Xorg 900 graphics"."""
     memory = "" if process.memory is None else f" ({format_bytes(process.memory)})"
     graphics = "" if process.computes else " graphics"

@@ -1,17 +1,16 @@
 """`clarinet diff`: what differs between two runs."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument
 
+from clarinet_tui.analysis.run_diff import GROUPS, RunDiff, diff_runs
 from clarinet_tui.cli.completion import run_ids
 from clarinet_tui.cli.options import RUNS, Json, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
+from clarinet_tui.runs.directory import find_run
 from clarinet_tui.text import printable, shorten
-
-if TYPE_CHECKING:
-    from clarinet_tui.analysis.run_diff import RunDiff
 
 MAX_VALUE = 400
 
@@ -28,9 +27,6 @@ def diff(
 
     Example: clarinet diff 6e3 6f1
     """
-    from clarinet_tui.analysis.run_diff import diff_runs
-    from clarinet_tui.runs.directory import find_run
-
     runs = find_run(runs_dir, first), find_run(runs_dir, second)
     result = diff_runs(*runs)
     with quiet_pipe():
@@ -41,10 +37,8 @@ def diff(
             _print(runs[0].id, runs[1].id, result)
 
 
-def _print(first: str, second: str, result: "RunDiff") -> None:
+def _print(first: str, second: str, result: RunDiff) -> None:
     from rich.text import Text
-
-    from clarinet_tui.analysis.run_diff import GROUPS
 
     styles = {"-": "red", "+": "green", "@": "cyan"}
     lines = [f"--- {first}", f"+++ {second}"]

@@ -7,21 +7,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
+from clarinet_tui.analysis.selection import RULE_COLUMNS, last_stage, rule_columns, select_epochs, summarise_rules
 from clarinet_tui.cli.lookup import find_row, open_history, select_runs
 from clarinet_tui.cli.metrics import choose_metrics, columns, read_rows
 from clarinet_tui.cli.options import RUNS, Ids, Json, Query, RunsDir
 from clarinet_tui.cli.output import print_json, warn
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.queries import RunRow, get_run, read_evaluations
+from clarinet_tui.history.states import update_history
+from clarinet_tui.runs.archive import Limits, has_patch, import_archive, write_archive
+from clarinet_tui.runs.directory import RunDirectory, list_runs
+from clarinet_tui.runs.files import USER_FILE, as_input_error
 from clarinet_tui.tables.data import write_csv
 from clarinet_tui.text import format_count
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.history.database import Database
-    from clarinet_tui.runs.directory import RunDirectory
+from core.files import atomic_writer
 
 Level = Literal["run", "evaluation", "iteration"]
 ExportFormat = Literal["tensorboard"]
@@ -99,8 +103,6 @@ def import_(
 
     Example: clarinet import icml.tar.gz
     """
-    from clarinet_tui.runs.archive import Limits, import_archive
-
     imported = import_archive(file, runs_dir, Limits(int(max_gb * GB), max_files))
     open_history(runs_dir).close()
     if json:
@@ -112,9 +114,7 @@ def import_(
         print(f"{run_id} imported")
 
 
-def _select(runs_dir: Path, ids: list[str] | None, query: str | None, all_: bool) -> "list[RunDirectory]":
-    from clarinet_tui.runs.directory import list_runs
-
+def _select(runs_dir: Path, ids: list[str] | None, query: str | None, all_: bool) -> list[RunDirectory]:
     if not all_:
         return select_runs(runs_dir, ids, query)
     if ids or query:
@@ -125,20 +125,15 @@ def _select(runs_dir: Path, ids: list[str] | None, query: str | None, all_: bool
     return runs
 
 
-def _write_archive(runs: "list[RunDirectory]", out: Path, checkpoints: bool, without_patches: bool) -> None:
-    from clarinet_tui.runs.archive import has_patch, write_archive
-
+def _write_archive(runs: list[RunDirectory], out: Path, checkpoints: bool, without_patches: bool) -> None:
     manifest = write_archive(runs, out, checkpoints=checkpoints, patches=not without_patches, warn=warn)
     print(f"Written: {out} ({format_count(len(manifest.runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
     if not without_patches and any(has_patch(run) for run in runs):
         warn("the archive has uncommitted changes of your code; --without-patches leaves them out")
 
 
-def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Path) -> None:
+def _write_csv(runs: list[RunDirectory], out: Path, level: Level, runs_dir: Path) -> None:
     """Write row by row."""
-    from clarinet_tui.runs.files import USER_FILE, as_input_error
-    from core.files import atomic_writer
-
     with open_history(runs_dir) as database, as_input_error(out), atomic_writer(out, USER_FILE) as file:
         names, rows = _table(database, [run.id for run in runs], level)
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
@@ -148,13 +143,9 @@ def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Pa
     print(f"Written: {out} ({format_count(count, 'row')} of {format_count(len(runs), 'run')})")
 
 
-def _table(database: "Database", ids: list[str], level: Level) -> tuple[list[str], Iterator[dict[str, Any]]]:
+def _table(database: Database, ids: list[str], level: Level) -> tuple[list[str], Iterator[dict[str, Any]]]:
     """Return the columns of all runs, and the rows."""
-    from clarinet_tui.history.queries import RunRow
-
     if level == "run":
-        from clarinet_tui.analysis.selection import RULE_COLUMNS
-
         return [*RunRow.__dataclass_fields__, *RULE_COLUMNS], _run_rows(database, ids)
     names = dict.fromkeys(name for run_id in ids for name in choose_metrics(database, run_id, level, [])[1])
     return columns(level, list(names)), (
@@ -162,10 +153,7 @@ def _table(database: "Database", ids: list[str], level: Level) -> tuple[list[str
     )
 
 
-def _run_rows(database: "Database", ids: list[str]) -> Iterator[dict[str, Any]]:
-    from clarinet_tui.analysis.selection import last_stage, rule_columns, select_epochs, summarise_rules
-    from clarinet_tui.history.queries import get_run, read_evaluations
-
+def _run_rows(database: Database, ids: list[str]) -> Iterator[dict[str, Any]]:
     for run_id in ids:
         if row := get_run(database, run_id):
             cells = asdict(row)
@@ -174,11 +162,9 @@ def _run_rows(database: "Database", ids: list[str]) -> Iterator[dict[str, Any]]:
             yield cells | rule_columns(summarise_rules([selected]))
 
 
-def export_tensorboard(runs: "Sequence[RunDirectory]", out: Path, runs_dir: Path, *, follow: bool) -> None:
+def export_tensorboard(runs: Sequence[RunDirectory], out: Path, runs_dir: Path, *, follow: bool) -> None:
     """Write a directory of event files for each run; with `follow`, until all of them have ended."""
     from clarinet_tui.analysis.tensorboard import EventFiles
-    from clarinet_tui.history.states import update_history
-    from clarinet_tui.runs.files import as_input_error
 
     with open_history(runs_dir) as database, ExitStack() as stack, as_input_error(out):
         files: dict[str, EventFiles] = {}

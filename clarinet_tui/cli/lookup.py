@@ -8,22 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.cli.output import warn
+from clarinet_tui.history import reindex
+from clarinet_tui.history.database import Database, temporary_database
+from clarinet_tui.history.ingest import Progress
+from clarinet_tui.history.queries import RunRow, get_run, list_runs
+from clarinet_tui.history.states import update_history
+from clarinet_tui.runs.directory import RunDirectory, find_run
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.run_records import RunRecords
-    from clarinet_tui.history.database import Database
-    from clarinet_tui.history.ingest import Progress
-    from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.runs.directory import RunDirectory
 
 
-def open_history(runs_dir: Path) -> "Database":
+def open_history(runs_dir: Path) -> Database:
     """Open the history and bring it up to date with the run directories; without a directory, open an empty one."""
-    from clarinet_tui.history import reindex
-    from clarinet_tui.history.database import Database, temporary_database
-    from clarinet_tui.history.states import update_history
-
     if not runs_dir.exists():
         return Database.in_memory()
     temporary = temporary_database(runs_dir)
@@ -37,7 +35,7 @@ def open_history(runs_dir: Path) -> "Database":
 
 
 @contextmanager
-def progress_line(title: str) -> "Iterator[Progress]":
+def progress_line(title: str) -> Iterator[Progress]:
     """Write how many runs were read to a terminal, if that takes longer than a second; clear the line at the end."""
     begin, width = time.monotonic() + 1.0, 0
 
@@ -61,29 +59,21 @@ def open_records(runs_dir: Path) -> "RunRecords":
     return RunRecords(open_history(runs_dir), runs_dir)
 
 
-def find_row(database: "Database", runs_dir: Path, prefix: str) -> "RunRow":
+def find_row(database: Database, runs_dir: Path, prefix: str) -> RunRow:
     """Return the history's row of the run with this id prefix."""
-    from clarinet_tui.history.queries import get_run
-    from clarinet_tui.runs.directory import find_run
-
     row = get_run(database, find_run(runs_dir, prefix).id)
     assert row is not None, "open_history has ingested every run directory"
     return row
 
 
-def find_runs(runs_dir: Path, prefixes: list[str]) -> "list[RunDirectory]":
+def find_runs(runs_dir: Path, prefixes: list[str]) -> list[RunDirectory]:
     """Find runs by id prefix, each once, in this order."""
-    from clarinet_tui.runs.directory import find_run
-
     runs = {run.id: run for run in (find_run(runs_dir, prefix) for prefix in prefixes)}
     return list(runs.values())
 
 
-def select_runs(runs_dir: Path, prefixes: list[str] | None, query: str | None) -> "list[RunDirectory]":
+def select_runs(runs_dir: Path, prefixes: list[str] | None, query: str | None) -> list[RunDirectory]:
     """Find runs by id prefix or by query, but not both."""
-    from clarinet_tui.history.queries import list_runs
-    from clarinet_tui.runs.directory import RunDirectory
-
     if bool(prefixes) == bool(query):
         raise InputError("expected either run ids or --query")
     if prefixes:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
@@ -12,11 +12,12 @@ from clarinet_tui.cli.completion import sort_fields
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryWords, RunsDir, join_query
 from clarinet_tui.cli.output import print_json_rows, print_table, quiet_pipe, warn
+from clarinet_tui.history.queries import SORT_ALIASES, RunRow, count_runs, list_runs
+from clarinet_tui.queue.queue_file import read_all_queues
+from clarinet_tui.queue.scheduling import waiting_reason
+from clarinet_tui.runs.state import RunState
+from clarinet_tui.tables.table import Column, Table, make_table
 from clarinet_tui.text import format_duration, format_seed, shell_command, shorten
-
-if TYPE_CHECKING:
-    from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.tables.table import Table
 
 MAX_DAMAGED = 5
 """Runs with unreadable files that are named."""
@@ -47,8 +48,6 @@ def list_(
 
     Example: clarinet ls "method:clarinet task:M->U" --sort acc
     """
-    from clarinet_tui.history.queries import SORT_ALIASES, count_runs, list_runs
-
     query, field = join_query(words), SORT_ALIASES.get(sort, sort)
     descending = (field not in TEXT_FIELDS) != reverse
     database = open_history(runs_dir)
@@ -68,7 +67,7 @@ def list_(
         print(f"{limit} of {total} runs; --all lists all", file=sys.stderr)
 
 
-def _print_problems(rows: "list[RunRow]") -> None:
+def _print_problems(rows: list[RunRow]) -> None:
     """Name what cannot be read in these runs."""
     damaged = [row for row in rows if row.problems]
     for row in damaged[:MAX_DAMAGED]:
@@ -78,12 +77,8 @@ def _print_problems(rows: "list[RunRow]") -> None:
         warn(f"{len(damaged) - MAX_DAMAGED} more runs have files that cannot be read: see `clarinet doctor`")
 
 
-def _waiting_reasons(rows: "list[RunRow]", runs_dir: Path) -> dict[str, str]:
+def _waiting_reasons(rows: list[RunRow], runs_dir: Path) -> dict[str, str]:
     """Return what queued runs wait for besides a device: a time, or other runs."""
-    from clarinet_tui.queue.queue_file import read_all_queues
-    from clarinet_tui.queue.scheduling import waiting_reason
-    from clarinet_tui.runs.state import RunState
-
     if not any(row.state is RunState.QUEUED for row in rows):
         return {}
     queue = read_all_queues(runs_dir)
@@ -91,10 +86,8 @@ def _waiting_reasons(rows: "list[RunRow]", runs_dir: Path) -> dict[str, str]:
     return {run_id: reason for run_id, reason in reasons.items() if reason}
 
 
-def run_table(rows: "Sequence[RunRow]", waits: "Mapping[str, str]") -> "Table":
+def run_table(rows: Sequence[RunRow], waits: Mapping[str, str]) -> Table:
     """Describe the runs, with what some of them wait for."""
-    from clarinet_tui.tables.table import Column, make_table
-
     columns = (
         Column("id"),
         Column("state"),

@@ -16,6 +16,8 @@ from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryWords, RunsDir, join_query
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, show_progress, write_file
 from clarinet_tui.history.axes import Axis
+from clarinet_tui.runs.directory import find_run
+from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -136,7 +138,6 @@ def _calibration_figure(prefix: str, runs_dir: Path, data_dir: Path) -> "Figure"
 @contextmanager
 def _open_inspector(prefix: str, kind: str, runs_dir: Path, data_dir: Path) -> "Iterator[Inspector]":
     from clarinet_tui.models.inspection import Inspector
-    from clarinet_tui.runs.directory import find_run
 
     if not prefix:
         raise InputError(f"plot {kind}: expected a run id: clarinet plot {kind} ID")
@@ -170,7 +171,6 @@ def figure_of_history(records: "RunRecords", kind: Kind, query: str, options: Fi
 
 def _write(figure: "Figure", out: Path, file_format: Format, width: float) -> None:
     from clarinet_tui.analysis.figures.matplotlib_output import render_figure
-    from clarinet_tui.text import printable
 
     write_file(out, render_figure(figure, file_format, width=width))
     for note in figure.notes:

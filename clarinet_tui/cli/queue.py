@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -10,12 +10,15 @@ from typer import Argument, Option
 from clarinet_tui.cli.lookup import find_runs
 from clarinet_tui.cli.options import RUNS, Ids, Json, Jsonl, RunIds, RunsDir
 from clarinet_tui.cli.output import print_json_rows, print_table
+from clarinet_tui.devices.local import list_devices
+from clarinet_tui.devices.placement import match_devices
+from clarinet_tui.place import QueueRow
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.local import LocalPlace
+from clarinet_tui.queue.requests import places
+from clarinet_tui.tables.table import Column, Table, make_table
 from clarinet_tui.text import shell_command
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.place import QueueRow
-    from clarinet_tui.tables.table import Table
 
 COLUMNS = ("", "id", "state", "method", "task", "seed", "device", "waits for")
 DEVICE_WIDTH = 12
@@ -43,8 +46,6 @@ def list_(json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) ->
 
     Example: clarinet queue ls
     """
-    from clarinet_tui.queue.requests import places
-
     all_places = places(runs_dir)
     rows = [row for place in all_places for row in place.list_runs()]
     if json or jsonl:
@@ -92,8 +93,6 @@ def move(
 
     Example: clarinet queue move 6e3 --to 1
     """
-    from clarinet_tui.queue import requests
-
     requests.move(runs_dir, [run.id for run in find_runs(runs_dir, ids)], to - 1)
     list_(runs_dir=runs_dir)
 
@@ -110,8 +109,6 @@ def cancel(
 
     Example: clarinet queue cancel 6e3
     """
-    from clarinet_tui.queue import requests
-
     if bool(ids) == all_:
         raise InputError("cancel: expected either run ids or --all")
     cancelled = [run.id for run in find_runs(runs_dir, ids or [])]
@@ -133,8 +130,6 @@ def slots(
 
     Example: clarinet queue slots cpu=2 gpu=1
     """
-    from clarinet_tui.queue.local import LocalPlace
-
     counts: dict[str, int] = {}
     for pair in pairs:
         counts |= _parse_slots(pair)
@@ -143,9 +138,6 @@ def slots(
 
 def _parse_slots(pair: str) -> dict[str, int]:
     """Return slots by kind of device, or by the device key, which does not depend on the numbering of GPUs."""
-    from clarinet_tui.devices.local import list_devices
-    from clarinet_tui.devices.placement import match_devices
-
     name, _, count = pair.partition("=")
     if not name or not re.fullmatch("[0-9]{1,9}", count):
         raise InputError(f"slots: expected DEVICE=COUNT such as cpu=2, got {pair[:80]!a}")
@@ -155,16 +147,13 @@ def _parse_slots(pair: str) -> dict[str, int]:
 
 
 def _pause(ids: list[str] | None, runs_dir: Path, paused: bool) -> None:
-    from clarinet_tui.queue import requests
-    from clarinet_tui.queue.local import LocalPlace
-
     if ids:
         requests.hold(runs_dir, [run.id for run in find_runs(runs_dir, ids)], paused)
     else:
         LocalPlace(runs_dir).pause(paused)
 
 
-def _as_object(row: "QueueRow") -> dict[str, Any]:
+def _as_object(row: QueueRow) -> dict[str, Any]:
     return {
         "position": row.position,
         "id": row.id,
@@ -183,9 +172,7 @@ def _as_object(row: "QueueRow") -> dict[str, Any]:
     }
 
 
-def _make_table(rows: "list[QueueRow]") -> "Table":
-    from clarinet_tui.tables.table import Column, make_table
-
+def _make_table(rows: list[QueueRow]) -> Table:
     return make_table(
         [Column(title, wraps=True) for title in COLUMNS],
         (
@@ -204,5 +191,5 @@ def _make_table(rows: "list[QueueRow]") -> "Table":
     )
 
 
-def _state(row: "QueueRow") -> str:
+def _state(row: QueueRow) -> str:
     return "waiting" if row.is_waiting else "running"

@@ -3,6 +3,7 @@
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, RunsDir
 from clarinet_tui.cli.output import show_progress, warn
+from clarinet_tui.history.reindex import reindex as rebuild
 from core.errors import InputError
 
 
@@ -11,8 +12,6 @@ def reindex(runs_dir: RunsDir = RUNS) -> None:
 
     Example: clarinet reindex
     """
-    from clarinet_tui.history.reindex import reindex as rebuild
-
     if runs_dir.exists() and not runs_dir.is_dir():
         raise InputError(f"{runs_dir}: is not a directory")
     with show_progress() as show:

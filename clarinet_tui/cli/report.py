@@ -3,16 +3,18 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import RUNS, PresetFilter, QueryWords, RunsDir, Select, join_query
 from clarinet_tui.cli.output import quiet_pipe, write_file
-
-if TYPE_CHECKING:
-    from core.config import RunConfig
+from clarinet_tui.queue.sweep import run_command
+from clarinet_tui.runs.files import as_input_error
+from clarinet_tui.runs.lock import host_name
+from core.config import RunConfig
+from core.resolve import minimal_settings
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,6 @@ def report(
     Example: clarinet report "tag:icml" --out report.html
     """
     from clarinet_tui.analysis.report import make_report, to_html
-    from clarinet_tui.runs.lock import host_name
 
     _check_folder(out.parent)
     content = make_report(
@@ -67,14 +68,9 @@ def report(
 
 def _check_folder(folder: Path) -> None:
     """Raise InputError if the folder does not exist, before the work."""
-    from clarinet_tui.runs.files import as_input_error
-
     with as_input_error(folder):
         folder.stat()
 
 
-def _format_command(config: "RunConfig") -> str:
-    from clarinet_tui.queue.sweep import run_command
-    from core.resolve import minimal_settings
-
+def _format_command(config: RunConfig) -> str:
     return run_command(minimal_settings(config))

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 from typer import Argument, Exit, Option
 
@@ -12,13 +12,16 @@ from clarinet_tui.cli.cost import confirm_cost, warn_of_cost
 from clarinet_tui.cli.launch import ChosenSettings, Launch
 from clarinet_tui.cli.options import slurm_options
 from clarinet_tui.cli.tui import open_app, replace_process
+from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.local import list_devices
+from clarinet_tui.devices.placement import match_devices, unavailable_reason, worker_environment, worker_options
+from clarinet_tui.place import LaunchOptions, Place
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.requests import place_named
+from clarinet_tui.runs.directory import RunDirectory, find_run
+from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
 from clarinet_tui.text import shell_command
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.devices.device import Device
-    from clarinet_tui.place import LaunchOptions, Place
-    from clarinet_tui.runs.directory import RunDirectory
 
 OutputForm = Literal["json", "jsonl"] | None
 """How events are printed: as one array, one a line, or as text."""
@@ -48,9 +51,6 @@ def run(
 
     Example: clarinet run --headless --method clarinet --task "M->U" --preset quick --seed 1
     """
-    from clarinet_tui.queue.requests import place_named
-    from clarinet_tui.runs.directory import RunDirectory
-
     chosen = ChosenSettings(file, launch.choose(method=method, task=task, seed=seed, device=device), launch.set_ or [])
     jobs = slurm_options(None if headless and "CLARINET_ON" in os.environ else launch.on, launch.slurm)
     options = launch.make_options(jobs)
@@ -76,7 +76,7 @@ def run(
     show_run(new, options)
 
 
-def _check_options(launch: Launch, place: "Place", *, headless: bool, dry_run: bool) -> None:
+def _check_options(launch: Launch, place: Place, *, headless: bool, dry_run: bool) -> None:
     """Raise InputError for options that exclude each other, or that need a terminal."""
     if headless and not place.is_here:
         raise InputError(f"run: --headless trains in this terminal, and --on {place.name} elsewhere: use one of them")
@@ -90,10 +90,8 @@ def _check_options(launch: Launch, place: "Place", *, headless: bool, dry_run: b
 
 def _find_existing(
     runs_dir: Path, resume: str | None, run_id: str | None, chosen: ChosenSettings
-) -> "RunDirectory | None":
+) -> RunDirectory | None:
     """Return the run to resume; a run with `run_id` exists when a batch job was requeued."""
-    from clarinet_tui.runs.directory import RunDirectory, find_run
-
     if resume:
         if chosen or run_id:
             raise InputError("--resume: uses the settings of the run; give no others")
@@ -107,20 +105,16 @@ def _find_existing(
     return run
 
 
-def continue_run(run: "RunDirectory", options: "LaunchOptions", headless: bool, form: OutputForm) -> NoReturn:
+def continue_run(run: RunDirectory, options: LaunchOptions, headless: bool, form: OutputForm) -> NoReturn:
     """Resume an existing run, in this process or from the queue."""
-    from clarinet_tui.queue import requests
-
     if headless:
         exec_worker(run, options, form, choose_devices(run.read_config().device))
     requests.resume([run], options)
     show_run(run, options)
 
 
-def show_run(run: "RunDirectory", options: "LaunchOptions") -> NoReturn:
+def show_run(run: RunDirectory, options: LaunchOptions) -> NoReturn:
     """Open the app with the run; without a terminal, print where the run is."""
-    from clarinet_tui.queue.requests import place_named
-
     place = place_named(run.runs_dir, options.on)
     if place.is_here or sys.stdout.isatty():
         open_app(run, Path(options.data_dir))
@@ -129,11 +123,8 @@ def show_run(run: "RunDirectory", options: "LaunchOptions") -> NoReturn:
     raise Exit
 
 
-def choose_devices(request: str) -> "list[Device]":
+def choose_devices(request: str) -> list[Device]:
     """Return the devices for a run of this terminal or batch job, best first; none leaves the choice to torch."""
-    from clarinet_tui.devices.local import list_devices
-    from clarinet_tui.devices.placement import match_devices, unavailable_reason
-
     devices = list_devices(seconds=0)
     if request == "auto" and devices[-1].problem:
         raise InputError(f"device: {devices[-1].problem}; use --device cpu to train on the CPU")
@@ -148,11 +139,8 @@ def choose_devices(request: str) -> "list[Device]":
     return free or matches[:1]  # named by the user, so used although it is busy
 
 
-def exec_worker(run: "RunDirectory", options: "LaunchOptions", form: OutputForm, devices: "list[Device]") -> NoReturn:
+def exec_worker(run: RunDirectory, options: LaunchOptions, form: OutputForm, devices: list[Device]) -> NoReturn:
     """Replace this process with the worker of a run, which keeps its pid and so its signals and exit code."""
-    from clarinet_tui.devices.placement import worker_environment, worker_options
-    from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
-
     fresh = not run.journal.exists()
     arguments = worker_arguments(
         run, Path(options.data_dir), json=form is not None, fresh=fresh, time_limit=options.time_limit

@@ -4,12 +4,18 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from clarinet_tui.analysis.selection import describe_label_free, label_free_epochs, last_stage
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import RUNS, Json, RunId, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
-from clarinet_tui.runs.directory import disk_use
+from clarinet_tui.history.queries import Alarm, RunRow, read_evaluations, read_events, read_open_alarms
+from clarinet_tui.queue.sweep import run_command
+from clarinet_tui.runs.annotations import read_creating_command
+from clarinet_tui.runs.directory import RunDirectory, disk_use
+from clarinet_tui.runs.environment import describe_environment, read_environment
+from clarinet_tui.runs.problems import find_problems
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm.attempts import list_attempts
 from clarinet_tui.text import (
@@ -23,11 +29,9 @@ from clarinet_tui.text import (
     printable,
     shell_command,
 )
+from core.config import setting_specs
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.history.queries import Alarm, RunRow
-    from clarinet_tui.runs.directory import RunDirectory
+from core.resolve import changed_settings, minimal_settings
 
 MAX_EVENTS = 10
 MAX_CHARACTERS = 2000
@@ -44,10 +48,6 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
 
     Example: clarinet show 6e3
     """
-    from clarinet_tui.analysis.selection import describe_label_free, label_free_epochs, last_stage
-    from clarinet_tui.history.queries import read_evaluations, read_events, read_open_alarms
-    from clarinet_tui.runs.directory import RunDirectory
-
     database = open_history(runs_dir)
     row = find_row(database, runs_dir, id)
     run, events = RunDirectory(runs_dir, row.id), read_events(database, row.id)
@@ -63,7 +63,7 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
 
 
 def _groups(
-    row: "RunRow", run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]", selected: "Sequence[tuple[str, str]]"
+    row: RunRow, run: RunDirectory, events: Events, alarms: Sequence[Alarm], selected: Sequence[tuple[str, str]]
 ) -> Iterator[Group]:
     """Yield the groups; what needs attention comes first."""
     seed = format_seed(row.seed)
@@ -80,11 +80,9 @@ def _groups(
     yield "Environment", _environment(run)
 
 
-def _object(run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]") -> dict[str, Any]:
+def _object(run: RunDirectory, events: Events, alarms: Sequence[Alarm]) -> dict[str, Any]:
     """Return what the JSON object has beside the row of the history."""
     import msgspec
-
-    from core.resolve import changed_settings
 
     content: dict[str, Any] = {"config": None, "changed": None}
     try:
@@ -100,7 +98,7 @@ def _object(run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]") -> d
     return content | {"events_tail": events[-MAX_EVENTS:]}
 
 
-def _description(row: "RunRow") -> Fields:
+def _description(row: RunRow) -> Fields:
     return [
         ("state", row.state),
         ("name", row.name),
@@ -112,7 +110,7 @@ def _description(row: "RunRow") -> Fields:
     ]
 
 
-def _progress(row: "RunRow", run: "RunDirectory") -> Fields:
+def _progress(row: RunRow, run: RunDirectory) -> Fields:
     resume = shell_command("clarinet", "resume", row.id, runs_dir=run.runs_dir)
     can_resume = row.state in (RunState.STOPPED, RunState.LOST)
     return [
@@ -129,7 +127,7 @@ def _progress(row: "RunRow", run: "RunDirectory") -> Fields:
     ]
 
 
-def _gpu_use(row: "RunRow") -> str:
+def _gpu_use(row: RunRow) -> str:
     """Return what the samples of its GPU show; empty for a run on the CPU."""
     use = None if row.gpu_use is None else f"{row.gpu_use:.0f} % in use"
     memory = None if row.gpu_memory is None else f"at most {format_bytes(row.gpu_memory)}"
@@ -137,7 +135,7 @@ def _gpu_use(row: "RunRow") -> str:
     return ", ".join(filter(None, (use, memory, energy)))
 
 
-def _attempts(run: "RunDirectory") -> Fields:
+def _attempts(run: RunDirectory) -> Fields:
     fields: Fields = []
     for number, attempt in enumerate(list_attempts(run), 1):
         length = "" if attempt.ended is None else f", {format_duration(attempt.ended - attempt.started)}"
@@ -146,7 +144,7 @@ def _attempts(run: "RunDirectory") -> Fields:
     return fields
 
 
-def _results(row: "RunRow") -> Fields:
+def _results(row: RunRow) -> Fields:
     accuracies = {
         "target accuracy": row.target_accuracy,
         "source accuracy": row.source_accuracy,
@@ -155,11 +153,8 @@ def _results(row: "RunRow") -> Fields:
     return [(name, f"{value:.2f}") for name, value in accuracies.items() if value is not None]
 
 
-def _settings(run: "RunDirectory") -> Iterator[Group]:
+def _settings(run: RunDirectory) -> Iterator[Group]:
     """Yield the settings that differ from the preset, then the others in one paragraph."""
-    from core.config import setting_specs
-    from core.resolve import changed_settings
-
     try:
         config = run.read_config()
     except InputError:
@@ -179,9 +174,7 @@ def _settings(run: "RunDirectory") -> Iterator[Group]:
     yield "Other settings", [("", text)]
 
 
-def _environment(run: "RunDirectory") -> Fields:
-    from clarinet_tui.runs.environment import describe_environment, read_environment
-
+def _environment(run: RunDirectory) -> Fields:
     environment = describe_environment(read_environment(run))
     return [
         ("hardware", environment.hardware),
@@ -191,12 +184,8 @@ def _environment(run: "RunDirectory") -> Fields:
     ]
 
 
-def _command(run: "RunDirectory") -> str | None:
+def _command(run: RunDirectory) -> str | None:
     """Return what the user typed; if that is not recorded, a command that trains the same run."""
-    from clarinet_tui.queue.sweep import run_command
-    from clarinet_tui.runs.annotations import read_creating_command
-    from core.resolve import minimal_settings
-
     if typed := read_creating_command(run):
         return typed
     try:
@@ -205,7 +194,7 @@ def _command(run: "RunDirectory") -> str | None:
         return None  # the settings cannot be read, or the method is not installed
 
 
-def _alarms(alarms: "Sequence[Alarm]") -> Fields:
+def _alarms(alarms: Sequence[Alarm]) -> Fields:
     fields: Fields = []
     for alarm in alarms:
         since = "" if alarm.iteration is None else f" (since iteration {alarm.iteration})"
@@ -218,16 +207,14 @@ def _damaged_lines(events: Events) -> list[str]:
     return [str(event.get("message", "")) for event in events if event["event"] == "damaged"]
 
 
-def _problems(run: "RunDirectory", events: Events) -> Fields:
-    from clarinet_tui.runs.problems import find_problems
-
+def _problems(run: RunDirectory, events: Events) -> Fields:
     messages = _damaged_lines(events)
     more = f"and {len(messages) - MAX_EVENTS} more lines" if len(messages) > MAX_EVENTS else None
     files: Fields = [(problem.file, str(problem).removeprefix(f"{problem.file}: ")) for problem in find_problems(run)]
     return [*files, *((run.journal.name, message) for message in [*messages[:MAX_EVENTS], more])]
 
 
-def _failure(row: "RunRow", events: Events) -> Fields:
+def _failure(row: RunRow, events: Events) -> Fields:
     """Return the failure that the run ended with, or why its settings cannot be read."""
     last = events[-1] if events else {}
     if last.get("event") != "failed":

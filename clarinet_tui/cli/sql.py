@@ -10,6 +10,12 @@ from clarinet_tui.cli.completion import sql_names
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunsDir
 from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.sql import select
+from clarinet_tui.runs.journal import encode_non_finite
+from clarinet_tui.tables.data import write_csv
+from clarinet_tui.tables.table import Cell, Column, make_table
+from clarinet_tui.tables.terminal import to_rich
 from clarinet_tui.text import printable, shorten
 from core.errors import InputError
 
@@ -32,11 +38,6 @@ def sql(
 
     Example: clarinet sql "select method, task, avg(target_accuracy) from runs where state = 'finished' group by 1, 2"
     """
-    from clarinet_tui.history.database import Database
-    from clarinet_tui.history.sql import select
-    from clarinet_tui.runs.journal import encode_non_finite
-    from clarinet_tui.tables.data import write_csv
-
     if csv + json + jsonl > 1:
         raise InputError("expected one of --csv, --json and --jsonl")
     database = open_history(runs_dir)
@@ -60,9 +61,6 @@ def _value(value: Any) -> Any:
 
 
 def _print_table(names: list[str], rows: list[dict[str, Any]]) -> None:
-    from clarinet_tui.tables.table import Cell, Column, make_table
-    from clarinet_tui.tables.terminal import to_rich
-
     def make_cell(value: Any) -> Cell:
         return Cell("NULL", "faint") if value is None else Cell(shorten(printable(str(value)), MAX_CELL))
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -11,11 +11,13 @@ from clarinet_tui.cli.cost import confirm_cost
 from clarinet_tui.cli.launch import Launch, merge_pairs
 from clarinet_tui.cli.options import slurm_options
 from clarinet_tui.cli.output import print_json_rows
+from clarinet_tui.queue.requests import place_named
+from clarinet_tui.queue.sweep import Grid, expand_grid, parse_grid, parse_seeds, parse_value
+from clarinet_tui.runs.directory import read_toml
 from clarinet_tui.text import shell_command
+from core.config import merge_settings
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.queue.sweep import Grid
+from core.tasks import OFFLINE_TASK
 
 
 def sweep(
@@ -42,10 +44,6 @@ def sweep(
 
     Example: clarinet sweep --methods clarinet,gac+cdan-e --tasks "M->U" --seeds 1..5 --preset quick
     """
-    from clarinet_tui.queue.requests import place_named
-    from clarinet_tui.queue.sweep import expand_grid
-    from clarinet_tui.runs.directory import read_toml
-
     axes, settings = _GridOptions(methods, tasks, seeds, grid or []), launch.choose(device=device)
     if not (file or any(vars(axes).values()) or launch.set_ or launch.preset or launch.epochs or yes or dry_run):
         raise InputError("sweep: expected a FILE, or what to train, such as --methods, --tasks, --seeds or --preset")
@@ -84,12 +82,8 @@ def _output(values: list[str], text: str, launch: Launch) -> None:
 
 def _read_grid(
     content: dict[str, Any], source: str, chosen: _GridOptions, flags: dict[str, Any], pairs: list[str]
-) -> "Grid":
+) -> Grid:
     """Return the grid of the file, overridden by the command line."""
-    from clarinet_tui.queue.sweep import parse_grid, parse_seeds
-    from core.config import merge_settings
-    from core.tasks import OFFLINE_TASK
-
     grid = parse_grid(content, source)
     changes: dict[str, Any] = {"settings": merge_pairs(merge_settings(grid.settings, flags), pairs)}
     if chosen.methods:
@@ -108,8 +102,6 @@ def _split(text: str) -> list[str]:
 
 def _parse_axis(text: str) -> tuple[str, list[Any]]:
     """Parse `stage1.epochs=3,5` into a name and its values."""
-    from clarinet_tui.queue.sweep import parse_value
-
     name, equals, values = text.partition("=")
     if not equals or not name.strip() or not values.strip():
         raise InputError(f"--grid: expected KEY=A,B, got {text!a}")

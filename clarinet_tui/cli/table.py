@@ -2,17 +2,16 @@
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from typer import Option
 
+from clarinet_tui.analysis.board import Board, make_board
+from clarinet_tui.analysis.board_table import board_view, to_csv, to_json, to_latex, to_markdown
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import RUNS, PresetFilter, QueryWords, RunsDir, Select, join_query
 from clarinet_tui.cli.output import make_console, quiet_pipe, write_file
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.analysis.board import Board
 
 Format = Literal["terminal", "markdown", "latex", "csv", "json"]
 WIDTH = 100
@@ -40,8 +39,6 @@ def table(
 
     Example: clarinet table --preset paper --format latex --out board.tex
     """
-    from clarinet_tui.analysis.board import make_board
-
     if standalone and format != "latex":
         raise InputError("--standalone: needs --format latex")
     board = make_board(
@@ -56,18 +53,14 @@ def table(
             print(_format_board(board, format, standalone), end="")
 
 
-def _format_board(board: "Board", format: Format, standalone: bool) -> str:  # noqa: A002
-    from clarinet_tui.analysis.board_table import to_csv, to_json, to_latex, to_markdown
-
+def _format_board(board: Board, format: Format, standalone: bool) -> str:  # noqa: A002
     if format == "latex":
         return to_latex(board, standalone=standalone)
     return {"markdown": to_markdown, "csv": to_csv, "json": to_json}[format](board)
 
 
-def _print_board(board: "Board", out: Path | None) -> None:
+def _print_board(board: Board, out: Path | None) -> None:
     from rich.console import Console
-
-    from clarinet_tui.analysis.board_table import board_view
 
     console = make_console(WIDTH) if out is None else Console(record=True, file=io.StringIO(), width=WIDTH)
     console.print(board_view(board, console.width))

@@ -4,8 +4,10 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from clarinet_tui.history.database import DATABASE_NAME, read_run_labels
 from clarinet_tui.history.ingest import ingest_all
 from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
+from tests.support import forked_python
 from tests.support.cli import HEAVY
 from tests.support.histories import make_run, open_history
 
@@ -29,19 +32,15 @@ finally:
 """
 
 
-def complete(folder: Path, line: str, shell: str = "bash", **environ: str) -> tuple[str, set[str]]:
-    """Return the completions of a line and the imported modules."""
+def complete(
+    folder: Path, line: str, shell: str = "bash", *, run: Callable[..., Any] = forked_python.run, **environ: str
+) -> tuple[str, set[str]]:
+    """Return the completions of a line and, if `run` starts a new interpreter, the modules that they import."""
     variables = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "_TYPER_COMPLETE_ARGS": line}
     variables |= {"_CLARINET_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("CLARINET_")}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", PROBE],
-        cwd=folder,
-        env=inherited | variables | environ,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    command = [sys.executable, "-P", "-c", PROBE]
+    done = run(command, cwd=folder, env=inherited | variables | environ, capture_output=True, text=True, timeout=60)
     lines = done.stderr.splitlines()
     assert len(lines) == 1, "errors would disturb typing"
     return done.stdout, set(lines[0].split())
@@ -59,7 +58,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def test_ids_newest_first_without_slow_imports(tmp_path: Path, runs: Path) -> None:
-    completions, loaded = complete(tmp_path, "clarinet show ")
+    completions, loaded = complete(tmp_path, "clarinet show ", run=subprocess.run)
     assert completions.split() == ["bbb333", "aab222", "aaa111"]
     assert not loaded & (HEAVY | {"numpy", "rich"})
     assert complete(tmp_path, "clarinet compare aaa111 a")[0].split() == ["aab222"]
@@ -138,12 +137,6 @@ def test_states_queries_metrics_and_fields() -> None:
     assert values(completion.sort_fields("ac")) == ["acc"]
 
 
-def test_install_completion_option(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", PROBE.replace('"clarinet"]', '"clarinet", "--help"]')],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+def test_install_completion_option() -> None:
+    done = forked_python.run([sys.executable, "-P", "-c", PROBE.replace('"clarinet"]', '"clarinet", "--help"]')])
     assert "--install-completion" in done.stdout

@@ -1,7 +1,6 @@
 """The programs as a whole: versions, -h, options of every command, and directories that cannot be written."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from clarinet_tui.cli.main import app, hoist_database
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.tables.terminal import to_rich
 from clarinet_tui.ui import main as tui_main
+from tests.support import forked_python
 from tests.support.cli import invoke, run_clarinet
 from tests.support.disks import read_only
 from tests.support.histories import make_run, open_history
@@ -24,8 +24,7 @@ from tests.support.ui_runs import run_row
 def test_versions(module: str) -> None:
     def run(*arguments: str) -> str:
         code = f"from {module} import main; main()"
-        command = [sys.executable, "-P", "-c", code, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+        return forked_python.run([sys.executable, "-P", "-c", code, *arguments]).stdout
 
     assert re.fullmatch(r"clarinet \d+\.\d+\.\d+\S*\n", run("--version"))
     verbose = run("--version", "--verbose").splitlines()

@@ -243,7 +243,7 @@ def test_slots_of_an_absent_device_change_nothing(runs: Path) -> None:
 
 def test_slots_of_one_gpu_are_stored_by_uuid(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gpus = [Device(key=f"GPU-{name}", label=f"cuda:{number}", name="A100") for number, name in enumerate("ab")]
-    monkeypatch.setattr("clarinet_tui.devices.local.list_devices", lambda **_: gpus)
+    monkeypatch.setattr("clarinet_tui.cli.queue.list_devices", lambda **_: gpus)
     succeed("queue", "slots", "cuda:1=2", "GPU-a=3")
     assert read_queue(runs).slots == {"GPU-b": 2, "GPU-a": 3}
     assert [read_queue(runs).slots_for(gpu.key) for gpu in gpus] == [3, 2]
