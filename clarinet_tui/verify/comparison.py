@@ -26,7 +26,7 @@ class Replay(msgspec.Struct, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Difference:
+class ReplayDifference:
     """A value that differs; None if it is missing."""
 
     iteration: int
@@ -48,10 +48,10 @@ class ReplayComparison:
     first_iteration: int
     last_iteration: int
     value_count: int
-    differences: tuple[Difference, ...]
+    differences: tuple[ReplayDifference, ...]
 
     @property
-    def largest(self) -> Difference | None:
+    def largest(self) -> ReplayDifference | None:
         return max(self.differences, key=lambda difference: difference.size, default=None)
 
     def is_within(self, tolerance: float) -> bool:
@@ -65,7 +65,7 @@ def compare_iterations(
     rows = list(recorded)
     names = {name for row in rows for name in row if name not in NOT_METRICS and is_reproducible(name)}
     iterations: list[int] = []
-    differences: list[Difference] = []
+    differences: list[ReplayDifference] = []
     count = 0
     for row in rows:
         iteration: int = row["iteration"]
@@ -75,7 +75,7 @@ def compare_iterations(
         actual = {name: _round_as_recorded(value) for name, value in metrics.items() if name in names}
         for name in expected.keys() | actual.keys():
             count += 1
-            difference = Difference(iteration, name, expected.get(name), actual.get(name))
+            difference = ReplayDifference(iteration, name, expected.get(name), actual.get(name))
             if not _is_equal(difference.recorded, difference.replayed):
                 differences.append(difference)
     differences.sort(key=lambda difference: (difference.iteration, difference.metric))

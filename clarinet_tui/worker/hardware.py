@@ -103,7 +103,10 @@ def _warn(message: str) -> None:
 
 
 class HardwareSampler:
-    """Calls `record` from its thread about every ten seconds and at the end; `start` before `stop`."""
+    """Sample the hardware about every ten seconds and at the end; `start` before `stop`.
+
+    It runs in its own thread and never blocks training; `record` is called from that thread.
+    """
 
     def __init__(
         self, device: str, record: Callable[[Sampled], None], position: Position, *, interval: float = INTERVAL

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from clarinet_tui.verify.comparison import Difference, compare_iterations, environment_differences
+from clarinet_tui.verify.comparison import ReplayDifference, compare_iterations, environment_differences
 
 PLACE: dict[str, Any] = {"run": "abc", "epoch": 1, "adaptation_epoch": None, "stage": "gac", "seconds": 0.5}
 
@@ -29,7 +29,7 @@ def test_differences_are_sorted() -> None:
         [row(1, a=1.0, b=2.0), row(2, a=100.0, b=0.1)], {1: {"a": 1.0, "b": 2.002}, 2: {"a": 101, "b": 0.2}}
     )
     assert [(one.iteration, one.metric) for one in result.differences] == [(1, "b"), (2, "a"), (2, "b")]
-    assert result.largest == Difference(2, "b", 0.1, 0.2)
+    assert result.largest == ReplayDifference(2, "b", 0.1, 0.2)
     assert result.is_within(0.11)
     assert not result.is_within(0.01)
 
@@ -45,7 +45,7 @@ def test_a_metric_of_a_newer_version_is_not_compared_but_one_that_other_iteratio
     recorded, replayed = [row(1, a=1.0), row(2, a=1.0, b=2.0)], {1: {"a": 1.0, "new": 2.0}, 2: {"a": 1.0, "b": 2.0}}
     assert compare_iterations(recorded, replayed).differences == ()
     replayed[1]["b"] = 3.0
-    assert compare_iterations(recorded, replayed).differences == (Difference(1, "b", None, 3.0),)
+    assert compare_iterations(recorded, replayed).differences == (ReplayDifference(1, "b", None, 3.0),)
 
 
 def test_environment_differences() -> None:
