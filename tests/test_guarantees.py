@@ -21,7 +21,7 @@ def test_each_named_test_exists() -> None:
 
 
 def test_only_downloads_and_notifications_contact_a_server() -> None:
-    """The two modules of `clarinet serve` and `clarinet label` listen on this machine, the last one reads its name."""
+    """The modules of `clarinet serve` and `clarinet label` listen on this machine; lock.py reads the machine's name."""
     modules = r"urllib\.request|urllib3|http|socket|ssl|aiohttp|httpx|requests|ftplib|smtplib|torch\.hub"
     client = re.compile(rf"^ *(?:import|from) (?:{modules})\b", re.MULTILINE)
     paths = [path for package in ("core", "clarinet_tui") for path in (ROOT / package).rglob("*.py")]
@@ -31,6 +31,7 @@ def test_only_downloads_and_notifications_contact_a_server() -> None:
         "clarinet_tui/worker/notifications.py",
         "clarinet_tui/ui/serve/server.py",
         "clarinet_tui/ui/serve/label_server.py",
+        "clarinet_tui/ui/serve/pages.py",
         "clarinet_tui/runs/lock.py",
     }
 

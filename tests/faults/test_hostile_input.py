@@ -137,7 +137,9 @@ def test_a_hand_written_queue_cannot_reach_outside_the_runs_directory(runs: Path
     enqueue_directly(valid)
     queue = (runs / "queue.json").read_text()
     for name in ("../outside", "linked"):
-        queue = queue.replace('"entries": [', f'"entries": [{{"id": "{name}", "folder": "/", "data_dir": "/"}},', 1)
+        queue = queue.replace(
+            '"entries": [', f'"entries": [{{"id": "{name}", "working_directory": "/", "data_dir": "/"}},', 1
+        )
     (runs / "queue.json").write_text(queue)
     with running_supervisor(runs):
         wait_until(lambda: not read_queue(runs).entries, runs)
