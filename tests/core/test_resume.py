@@ -68,8 +68,10 @@ def test_speed_after_resuming_counts_only_this_attempt(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_stopped_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -> None:
     settings = {"optimizer": "adamw", "discriminator_optimizer": "sgd", "rate_decay": "linear", "epoch_iterations": 6}
-    changes = {"crop": 0.3, "flip": True, "recolour": True} if method == "basset" else {}  # all random streams
-    config = tiny_config(method, **settings, **changes)
+    two_rates = {"backbone_rate": 0.1, "bottleneck": 16}
+    all_streams = {"crop": 0.3, "flip": True, "recolour": True}
+    changes = {"basset": two_rates | all_streams, "gac+dann": two_rates, "cdan-e": two_rates}
+    config = tiny_config(method, **settings, **changes.get(method, {}))
     expected = train_uninterrupted(config, tmp_path)
     total = len(steps(expected))
     assert isinstance(expected[-1], Finished)

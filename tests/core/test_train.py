@@ -16,8 +16,12 @@ import msgspec
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
+from benchmarks.memory import WARMUP, measure_while_training
+from core import load_model
 from core.config import RunConfig
+from core.data.batches import ResidentImages, StreamedImages
 from core.data.task_data import TaskData
 from core.errors import InputError
 from core.events import (
@@ -36,6 +40,9 @@ from core.methods.algorithm import Algorithm, Batch, StepMetrics
 from core.methods.plan import make_plan
 from core.metrics import METRICS
 from core.models.checkpoint import NAME, load
+from core.models.model import initial_model
+from core.networks import Classifier
+from core.training.evaluate import predict_logits
 from core.training.metric_buffer import MetricBuffer
 from core.training.train import train
 from tests.support.tiny import CLASSES, repeatable, steps, tiny_config, tiny_data
@@ -372,3 +379,46 @@ def test_no_files_are_written_without_a_checkpoint_folder(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     events_of(tiny_config(checkpoint_minutes=0))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("side", "count", "trained", "largest"), [(28, 600, 32, 500), (224, 60, 2, 13), (224, 100, 32, 64)]
+)
+def test_large_images_are_evaluated_in_batches_that_training_fits(
+    side: int, count: int, trained: int, largest: int
+) -> None:
+    """500 photographs at once need 5 GB; both domains of a training batch fit."""
+
+    class Recorder(Classifier):
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            sizes.append(len(x))
+            return x, torch.zeros(len(x), 2)
+
+    sizes: list[int] = []
+    images = np.zeros((count, side, side, 3), np.uint8)
+    device = torch.device("cpu")
+    for placed in (ResidentImages(images, device, True), StreamedImages(images, device, True, workers=0)):
+        logits = predict_logits(Recorder(torch.nn.Identity(), 1, 2), placed, device, trained=trained)
+        assert logits.shape == (count, 2)
+        assert (max(sizes), sum(sizes)) == (largest, count)
+        sizes.clear()
+
+
+@pytest.mark.parametrize("decay", ["none", "linear"])
+def test_only_the_backbone_is_slower(tmp_path: Path, decay: str) -> None:
+    config = tiny_config(backbone_rate=1e-12, bottleneck=16, weight_decay=0.0, rate_decay=decay, optimizer="sgd")
+    list(train(config, data=DATA, checkpoint_dir=tmp_path))
+    model = load_model(tmp_path)
+    before, after = initial_model(model.info).network.state_dict(), model.network.state_dict()
+    moved = {name for name in before if not torch.allclose(before[name], after[name], atol=1e-7, rtol=0)}
+    assert moved == {"extractor.1.weight", "extractor.1.bias", "head.weight", "head.bias"}
+
+
+ITERATIONS = 1000
+
+
+def test_memory_does_not_grow_with_iterations() -> None:
+    first, *_, last = measure_while_training(WARMUP + ITERATIONS, every=ITERATIONS)
+    assert last.iteration - first.iteration == ITERATIONS
+    assert last.objects - first.objects < ITERATIONS / 2, "iterations leak objects"
+    assert last.megabytes - first.megabytes < 4

@@ -1,4 +1,4 @@
-"""Eq. 7 and 8, values and gradients, against probabilities raised to 1/l."""
+"""Losses of predictions, values and gradients, against literal formulations."""
 
 import math
 
@@ -6,7 +6,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.losses.predictions import entropy, entropy_weights, information, log_scatter
+from core.losses.predictions import (
+    balance,
+    class_confusion,
+    confident_cross_entropy,
+    entropy,
+    entropy_weights,
+    information,
+    information_loss,
+    likeliest_allowed,
+    log_scatter,
+)
 
 
 @pytest.fixture
@@ -81,3 +91,111 @@ def test_information_of_constant_and_certain_predictions(logits: Tensor) -> None
     expected = -(mean * mean.log()).sum() + (p * p.log()).sum(dim=1).mean()
     assert information(p.log()).item() == pytest.approx(expected.item(), rel=1e-12)
     assert 0 < information(p.log()).item() < math.log(6)
+
+
+def drawn(*shape: int, seed: int = 1) -> Tensor:
+    return 2 * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def certain(labels: list[int], classes: int) -> Tensor:
+    """Return logits whose softmax is one-hot to the last bit."""
+    return 1e3 * torch.nn.functional.one_hot(torch.tensor(labels), classes).double()
+
+
+def test_information_loss_is_mean_entropy_minus_entropy_of_the_mean() -> None:
+    logits = drawn(7, 4)
+    rows = [[math.exp(value) for value in row] for row in logits.tolist()]
+    p = [[value / sum(row) for value in row] for row in rows]
+    mean = [sum(row[k] for row in p) / 7 for k in range(4)]
+    entropies = [-sum(value * math.log(value) for value in row) for row in p]
+    expected = sum(entropies) / 7 + sum(value * math.log(value) for value in mean)
+    assert information_loss(logits).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_information_is_largest_for_certain_and_balanced_predictions() -> None:
+    assert information_loss(certain([0, 1, 2, 0, 1, 2], 3)).item() == pytest.approx(-math.log(3))
+    assert information_loss(certain([1, 1, 1], 3)).item() == pytest.approx(0), "one class says nothing"
+    assert information_loss(torch.zeros(5, 3)).item() == pytest.approx(0, abs=1e-6), "neither does a guess"
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+def test_class_confusion_against_loops(temperature: float) -> None:
+    logits = drawn(6, 3).requires_grad_()
+    p = torch.softmax(logits / temperature, dim=1)
+    with torch.no_grad():
+        h = torch.stack([-(row * row.log()).sum() for row in p])
+        w = 6 * (1 + torch.exp(-h)) / (1 + torch.exp(-h)).sum()
+    c = [[sum(w[i] * p[i, j] * p[i, k] for i in range(6)) for k in range(3)] for j in range(3)]
+    off_diagonal = [c[j][k] / sum(c[j]) for j in range(3) for k in range(3) if j != k]
+    expected = torch.stack([torch.as_tensor(value) for value in off_diagonal]).sum() / 3
+    ours = class_confusion(logits, temperature)
+    torch.testing.assert_close(ours, expected, rtol=1e-12, atol=0)
+    torch.testing.assert_close(
+        torch.autograd.grad(ours, logits)[0], torch.autograd.grad(expected, logits)[0], rtol=1e-10, atol=1e-14
+    )
+
+
+def test_class_confusion_of_certain_and_of_uniform_predictions() -> None:
+    assert class_confusion(certain([0, 1, 2], 3)).item() == pytest.approx(0)
+    assert class_confusion(torch.zeros(5, 4)).item() == pytest.approx(3 / 4)
+
+
+def probabilities(rows: int, classes: int, seed: int = 1) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn((rows, classes), generator=generator, dtype=torch.float64).mul(2).softmax(dim=1)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.6, 0.999])
+def test_only_confident_labels_count_in_a_mean_over_all(threshold: float) -> None:
+    logits, predictions = torch.randn(9, 4, dtype=torch.float64), probabilities(9, 4)
+    expected, count = 0.0, 0
+    for row, prediction in zip(logits.tolist(), predictions.tolist(), strict=True):
+        if max(prediction) > threshold:
+            label = prediction.index(max(prediction))
+            expected += math.log(sum(math.exp(value) for value in row)) - row[label]
+            count += 1
+    loss, share = confident_cross_entropy(logits, predictions, threshold)
+    assert loss.item() == pytest.approx(expected / 9)
+    assert share.item() == pytest.approx(count / 9)
+
+
+def test_labels_that_are_not_confident_have_no_gradient() -> None:
+    logits = torch.zeros(2, 3, requires_grad=True)
+    loss, _ = confident_cross_entropy(logits, torch.tensor([[0.9, 0.05, 0.05], [0.5, 0.3, 0.2]]), 0.8)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert logits.grad is not None
+    torch.testing.assert_close(logits.grad, torch.tensor([[-1 / 3, 1 / 6, 1 / 6], [0, 0, 0]]))
+
+
+def test_balance_divides_by_the_mean_and_normalises() -> None:
+    predictions, mean = probabilities(5, 3), torch.tensor([0.6, 0.3, 0.1], dtype=torch.float64)
+    balanced = balance(predictions, mean)
+    for row, expected in zip(balanced.tolist(), predictions.tolist(), strict=True):
+        scaled = [value / share for value, share in zip(expected, mean.tolist(), strict=True)]
+        assert row == pytest.approx([value / sum(scaled) for value in scaled])
+
+
+def test_balance_keeps_predictions_that_are_balanced_and_corrects_a_preferred_class() -> None:
+    predictions = probabilities(5, 4)
+    torch.testing.assert_close(balance(predictions, torch.full((4,), 0.25, dtype=torch.float64)), predictions)
+    preferred = torch.tensor([[0.5, 0.3, 0.2]])
+    assert balance(preferred, torch.tensor([0.8, 0.1, 0.1])).argmax().item() == 1
+
+
+def test_likeliest_allowed_is_the_likeliest_class_given_that_the_complementary_labels_are_wrong() -> None:
+    predictions = probabilities(50, 5)
+    ybar = torch.randint(5, (50,), generator=torch.Generator().manual_seed(1))
+    weights = torch.nn.functional.one_hot(ybar, 5).double()
+    labels = likeliest_allowed(predictions, weights)
+    for label, row, wrong in zip(labels.tolist(), predictions.tolist(), ybar.tolist(), strict=True):
+        assert label == max((k for k in range(5) if k != wrong), key=row.__getitem__)
+    assert (labels != predictions.argmax(dim=1)).any(), "some predictions are ruled out"
+
+
+def test_likeliest_allowed_with_several_labels_and_with_no_probability_left() -> None:
+    weights = torch.tensor([[0.5, 0.5, 0, 0], [0, 0, 0, 1.0], [1 / 3, 1 / 3, 0, 1 / 3]])
+    predictions = torch.tensor([[0.4, 0.4, 0.05, 0.15], [0, 0, 0, 1.0], [0.3, 0.3, 0, 0.4]])
+    labels = likeliest_allowed(predictions, weights).tolist()
+    assert labels[0] == 3
+    assert labels[1] != 3
+    assert labels[2] == 2
