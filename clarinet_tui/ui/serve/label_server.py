@@ -19,8 +19,15 @@ from aiohttp.web_runner import GracefulExit
 
 from clarinet_tui.label.labelling import Labelling, Question, find_pictures, write_labels
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.pages import render_label_page, script_handler, security_headers
-from clarinet_tui.ui.serve.server import SHUTDOWN_TIMEOUT, AccessControl, access_middleware, format_addresses, listen
+from clarinet_tui.ui.serve.pages import render_label_page, security_headers
+from clarinet_tui.ui.serve.server import (
+    SHUTDOWN_TIMEOUT,
+    AccessControl,
+    access_middleware,
+    format_addresses,
+    listen,
+    script_handler,
+)
 from core.data.images import read_picture
 from core.errors import InputError
 

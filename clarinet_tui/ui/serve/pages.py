@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from aiohttp import web
-from aiohttp.typedefs import Handler
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -23,15 +21,6 @@ def render_terminal_page(base: str, host: str, font_size: str) -> str:
 def render_label_page(base: str) -> str:
     """Render the page of `clarinet label --browser`: a picture, a question and its answers."""
     return _environment.get_template("label.html").render(base=base)
-
-
-def script_handler(name: str) -> Handler:
-    """Return what answers the request for a page's script."""
-
-    async def send_script(request: web.Request) -> web.StreamResponse:
-        return web.FileResponse(TEMPLATES / f"{name}.js")
-
-    return send_script
 
 
 def security_headers(port: int) -> dict[str, str]:

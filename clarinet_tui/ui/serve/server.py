@@ -23,7 +23,7 @@ from textual_serve.server import Server
 
 from clarinet_tui.runs.lock import host_name
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.pages import render_terminal_page, script_handler, security_headers
+from clarinet_tui.ui.serve.pages import TEMPLATES, render_terminal_page, security_headers
 from clarinet_tui.ui.serve.session import app_command
 from core.errors import InputError
 
@@ -153,6 +153,15 @@ def access_middleware(access: AccessControl) -> Middleware:
         return await handler(request) if reason is None else web.Response(status=403, text=f"{reason}\n")
 
     return check_access
+
+
+def script_handler(name: str) -> Handler:
+    """Return what answers the request for a page's script."""
+
+    async def send_script(request: web.Request) -> web.StreamResponse:
+        return web.FileResponse(TEMPLATES / f"{name}.js")
+
+    return send_script
 
 
 def _kill(process: Process) -> None:
