@@ -59,22 +59,19 @@ def hold_gpu(
     Runs of one group may hold the same GPU, and with `share` the first one is held if none is free. If the folder
     cannot be used, `notify` gets a message, and the run starts on the first GPU without a lock.
     """
+    import psutil
+
     folder = os.environ.get(FOLDER_VARIABLE) or FOLDER
     with ExitStack() as stack:
         try:
             directory = _open_folder(folder)
             stack.callback(os.close, directory)
-            key = _acquire_first(directory, keys, _describe_holder(run, group), share, stack)
+            holder = GpuHolder(pid=os.getpid(), user=psutil.Process().username(), run=run, group=group)
+            key = _acquire_first(directory, keys, holder, share, stack)
         except OSError as error:
             notify(f"{folder}: {error.strerror or error}: runs of other users may start on the same GPU")
             key = keys[0]
         yield key
-
-
-def _describe_holder(run: str, group: str) -> GpuHolder:
-    import psutil
-
-    return GpuHolder(pid=os.getpid(), user=psutil.Process().username(), run=run, group=group)
 
 
 def _open_folder(path: str) -> int:

@@ -174,6 +174,10 @@ class _Gpu:
         millijoules = self.query("nvmlDeviceGetTotalEnergyConsumption")
         whole = self._parent or self
         mode = whole.query("nvmlDeviceGetComputeMode")
+        throttling = (
+            whole._query_either("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+            or 0
+        )
         return Device(
             key=self.key,
             label=self.label,
@@ -181,33 +185,23 @@ class _Gpu:
             memory_total=None if memory is None else memory.total,
             memory_used=None if memory is None else memory.used,
             utilization=None if utilization is None else float(utilization.gpu),
-            temperature=whole._temperature(),
+            temperature=whole._query_either(
+                "nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature", pynvml.NVML_TEMPERATURE_GPU
+            ),
             power=None if milliwatts is None else milliwatts / 1000,
             energy=None if millijoules is None else millijoules / 1000,
             compute_mode=COMPUTE_MODES.get(mode, ComputeMode.DEFAULT),
             memory_errors=whole.query("nvmlDeviceGetTotalEccErrors", *UNCORRECTED) or 0,
-            throttling=whole._throttling(),
+            throttling=next((name for mask, name in THROTTLING.items() if throttling & mask), None),
             driver=driver,
             processes=self._processes(),
             problem=self._problem and f"NVIDIA's driver reports: {self._problem}",
         )
 
-    def _throttling(self) -> str | None:
-        """Drivers before 535 have only the second function, CUDA 14 and later only the first."""
-        for function in ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"):
-            reasons: int | None = self.query(function) if hasattr(pynvml, function) else None
-            if reasons is not None:
-                return next((name for mask, name in THROTTLING.items() if reasons & mask), None)
-        return None
-
-    def _temperature(self) -> int | None:
-        """Drivers before 570 have only the second function, CUDA 14 and later only the first."""
-        for function in ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature"):
-            sensor = pynvml.NVML_TEMPERATURE_GPU
-            degrees: int | None = self.query(function, sensor) if hasattr(pynvml, function) else None
-            if degrees is not None:
-                return degrees
-        return None
+    def _query_either(self, newer: str, older: str, *arguments: Any) -> Any:
+        """Call the first function that answers: old drivers have only the second, CUDA 14 and later only the first."""
+        answers = (self.query(name, *arguments) for name in (newer, older) if hasattr(pynvml, name))
+        return next((answer for answer in answers if answer is not None), None)
 
     def _processes(self) -> tuple[DeviceProcess, ...] | None:
         """Return computing processes first; one that also draws is listed once."""

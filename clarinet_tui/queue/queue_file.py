@@ -123,7 +123,7 @@ def read_queue(runs_dir: Path) -> Queue:
             f"{path}: written by a newer version of Clarinet (queue version {queue.version}): update Clarinet"
         )
     is_trusted = not status.st_mode & WRITABLE_BY_OTHERS and not is_copied(runs_dir, queue)
-    return queue if is_trusted else _without_commands(queue)
+    return queue if is_trusted else queue.with_changes([entry.id for entry in queue.entries], on_alarm=(), on_end=())
 
 
 def read_all_queues(runs_dir: Path) -> Queue:
@@ -176,10 +176,6 @@ def _read_file(path: Path) -> tuple[Queue, os.stat_result] | None:
     except ContentError as error:
         is_old = b'"folder":' in content
         raise UnreadableFileError(path, "written by Clarinet 0.2" if is_old else f"not a queue ({error})") from None
-
-
-def _without_commands(queue: Queue) -> Queue:
-    return queue.with_entries([msgspec.structs.replace(entry, on_alarm=(), on_end=()) for entry in queue.entries])
 
 
 @contextmanager

@@ -107,7 +107,7 @@ def list_attempts(run: RunDirectory) -> list[Attempt]:
 
 def describe_limit(events: Sequence[AttemptEvent], checkpoint: float, max_requeues: int) -> str:
     """Return why the run must not start again; empty if it may."""
-    attempts = _since_submission(events)
+    attempts = [event for event in events[_last_end(events) + 1 :] if isinstance(event, AttemptStarted)]
     if len(attempts) > max_requeues:
         return f"it has had {format_count(len(attempts), 'attempt')} on Slurm, and max-requeues is {max_requeues}"
     fruitless = 0
@@ -133,10 +133,6 @@ def find_follow_up(events: Sequence[AttemptEvent], job_id: str) -> FollowUp | No
 def last_submission(run: RunDirectory) -> str:
     """Return the name of the run's last job on Slurm; empty if it had none."""
     return next((event.name for event in reversed(read_events(run)) if not isinstance(event, AttemptEnded)), "")
-
-
-def _since_submission(events: Sequence[AttemptEvent]) -> list[AttemptStarted]:
-    return [event for event in events[_last_end(events) + 1 :] if isinstance(event, AttemptStarted)]
 
 
 def _last_end(events: Sequence[AttemptEvent]) -> int:

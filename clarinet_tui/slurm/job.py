@@ -165,12 +165,8 @@ class Worker:
                 stop_at = min(stop_at, time.time() + self._spare_seconds())
             if time.time() >= stop_at:
                 stop_at = float("inf")
-                self._stop()
-
-    def _stop(self) -> None:
-        """Send USR1, which a worker may get many times: Slurm may send it TERM as well, and a second TERM ends it."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGUSR1)
+                # A worker may get USR1 many times. Slurm may send it TERM as well, and a second TERM would end it.
+                self._process.send_signal(signal.SIGUSR1)
 
     def _spare_seconds(self) -> float:
         """Return how long the worker may go on: Slurm warns up to a minute early, and jobs may be short."""

@@ -62,7 +62,10 @@ def _with_option(options: SlurmOptions, key: str, value: str, where: str) -> Slu
     if not value.isprintable():
         raise InputError(f"{where}: expected one line of text")
     if key in ("setup", "python"):
-        _check_shell(value, where)
+        try:
+            shlex.split(value)
+        except ValueError as error:
+            raise InputError(f"{where}: {error}") from None
         return msgspec.structs.replace(options, **{key: value})
     if key == "max-requeues":
         return msgspec.structs.replace(options, max_requeues=_count(value, where))
@@ -73,13 +76,6 @@ def _with_option(options: SlurmOptions, key: str, value: str, where: str) -> Slu
     if re.search(r"['\"\\]", value):
         raise InputError(f"{where}: expected a value without quotes and backslashes")
     return msgspec.structs.replace(options, sbatch={**options.sbatch, key: value})
-
-
-def _check_shell(value: str, where: str) -> None:
-    try:
-        shlex.split(value)
-    except ValueError as error:
-        raise InputError(f"{where}: {error}") from None
 
 
 def _count(text: str, where: str) -> int:

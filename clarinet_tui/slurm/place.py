@@ -122,9 +122,9 @@ class SlurmPlace:
 
     def waiting_jobs(self, run_ids: Collection[str]) -> list[Job]:
         """Return the jobs of these runs; raise InputError if one of them has none, or has started."""
-        jobs = []
+        jobs, listed = [], read_jobs(self.runs_dir)
         for run_id in run_ids:
-            job = read_jobs(self.runs_dir).find(run_id)
+            job = listed.find(run_id)
             if job is None:
                 RunDirectory(self.runs_dir, run_id).check_own("pause, move or cancel")
                 raise InputError(f"run {run_id}: is not in the queue")
