@@ -110,8 +110,10 @@ def changed_settings(config: RunConfig) -> dict[str, tuple[Any, Any]]:
     A number of threads chosen by the machine is no change. A method that is not installed is an InputError.
     """
     requested = {name: getattr(config, name) for name in ("method", "task", "seed", "preset")}
-    spec, task = find_method(config.method), _task_of(config)
-    default = _complete(requested, config.preset, spec, task, "settings", cores=config.threads)
+    source, _, target = config.task.partition("->")
+    sides = (DOMAINS.get(side) or Domain(side, side, side, folder=Path(side)) for side in (source, target))
+    task = Task(*sides)  # the custom folders of a run from another machine need not exist here
+    default = _complete(requested, config.preset, find_method(config.method), task, "settings", cores=config.threads)
     pairs = {field.name: (attrgetter(field.name)(default), attrgetter(field.name)(config)) for field in setting_specs()}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
@@ -123,9 +125,3 @@ def minimal_settings(config: RunConfig) -> dict[str, Any]:
         table, _, key = name.rpartition(".")
         (minimal.setdefault(table, {}) if table else minimal)[key] = value
     return minimal
-
-
-def _task_of(config: RunConfig) -> Task:
-    """Return the task of a run from any machine; its custom folders need not exist here."""
-    source, _, target = config.task.partition("->")
-    return Task(*(DOMAINS.get(side) or Domain(side, side, side, folder=Path(side)) for side in (source, target)))

@@ -99,7 +99,7 @@ def _remove(path: Path, owner: int) -> None:
 MAGIC = b"clarinet pixels\1"
 PREFIX = "decoded-"
 UNUSED_SECONDS = 30 * 24 * 3600
-"""Files that no run has used for so long are removed."""
+"""Files that no run has used for this time are removed."""
 CHUNK = 2**24
 WAIT_SECONDS = 0.2
 

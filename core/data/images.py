@@ -259,36 +259,33 @@ def _resize_weights(old: int, new: int) -> NDArray[np.float32]:
     return normalised
 
 
-@dataclass(frozen=True)
-class Decoder:
-    """Decodes files into arrays, which it keeps for other runs."""
+def decode_files(
+    files: FileImages, rows: Rows, scratch: Scratch, threads: int, progress: Progress
+) -> tuple[ArrayImages, Rows]:
+    """Return images from which `rows`, as returned, are to be read: kept by another run, or decoded now and kept.
 
-    scratch: Scratch
-    threads: int
+    Several threads decode: Pillow does it without Python's lock.
+    """
 
-    def decode(self, files: FileImages, rows: Rows, progress: Progress) -> tuple[ArrayImages, Rows]:
-        """Return images from which `rows`, as returned, are to be read: kept ones, or decoded and kept now."""
-        folder = self.scratch.cache_folder()
-        cached = find_cached(files.paths, (files.shape, files.cut), (len(files), *files.shape), folder)
-        if cached and (kept := cached.read()) is not None:
-            return ArrayImages(kept), rows
-        if len(rows) * FEW < len(files):
-            chosen = FileImages([files.paths[row] for row in rows], files.shape, files.cut)
-            return ArrayImages(self._decode_all(chosen, progress)), np.arange(len(rows))
-        return ArrayImages(read_or_make(cached, lambda: self._decode_all(files, progress))), rows
-
-    def _decode_all(self, files: FileImages, progress: Progress) -> NDArray[np.uint8]:
+    def decode_all(paths: Sequence[Path]) -> NDArray[np.uint8]:
         """Return all images in order; the first unreadable file is an InputError, and the rest is not read."""
-        out = self.scratch.empty((len(files), *files.shape))
+        out = scratch.empty((len(paths), *files.shape))
 
         def decode(row: int) -> None:
-            out[row] = decode_image(files.paths[row], files.shape, cut=files.cut)
+            out[row] = decode_image(paths[row], files.shape, cut=files.cut)
 
-        pool = ThreadPoolExecutor(self.threads, thread_name_prefix="decode")
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="decode")
         try:
-            for done, _ in enumerate(pool.map(decode, range(len(files))), 1):
-                if done % REPORT_EVERY == 0 or done == len(files):
-                    progress(done, len(files))
+            for done, _ in enumerate(pool.map(decode, range(len(paths))), 1):
+                if done % REPORT_EVERY == 0 or done == len(paths):
+                    progress(done, len(paths))
         finally:
             pool.shutdown(cancel_futures=True)
         return out
+
+    cached = find_cached(files.paths, (files.shape, files.cut), (len(files), *files.shape), scratch.cache_folder())
+    if cached and (kept := cached.read()) is not None:
+        return ArrayImages(kept), rows
+    if len(rows) * FEW < len(files):
+        return ArrayImages(decode_all([files.paths[row] for row in rows])), np.arange(len(rows))
+    return ArrayImages(read_or_make(cached, lambda: decode_all(files.paths))), rows

@@ -11,7 +11,7 @@ from core.config import RunConfig
 from core.data.cache import Scratch
 from core.data.custom_domains import read_custom_domain
 from core.data.digit_domains import read_digit_domain, shuffle_split
-from core.data.images import Decoder, FileImages, ImageSource, ProgressCallback, can_convert, read_images
+from core.data.images import FileImages, ImageSource, ProgressCallback, can_convert, decode_files, read_images
 from core.data.labels import check_source_classes, common_classes, complementary_mask, encode_labels, missing_classes
 from core.data.task_data import DomainSplits, ImageSet, Split, TaskData
 from core.errors import InputError
@@ -116,7 +116,7 @@ class _Loader:
         progress = partial(self.progress, f"Reading {domain.title}")
         images: ImageSource = split.images
         if isinstance(images, FileImages):
-            images, rows = Decoder(self.scratch, max(1, self.config.threads)).decode(images, rows, progress)
+            images, rows = decode_files(images, rows, self.scratch, max(1, self.config.threads), progress)
         return read_images(images, rows, shape, self.scratch, progress, cut=self.config.fit == "cut")
 
 

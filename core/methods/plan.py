@@ -71,17 +71,25 @@ class Plan:
 
 
 def make_plan(config: RunConfig, method: MethodSpec, source_size: int, target_size: int) -> Plan:
+    """Return the plan for this many images; a batch larger than a domain is an InputError."""
     stages: list[StagePlan] = []
     for index, spec in enumerate(method.stages, start=1):
         batch_size = config.stage1.batch_size if spec.stage1 else config.batch_size
         warmup = 0 if spec.stage1 else config.warmup_epochs
+        sizes = {"source": source_size} | ({"target": target_size} if spec.adapts else {})
+        for name, size in sizes.items():
+            if size < batch_size:
+                setting = "stage1.batch_size" if spec.stage1 else "batch_size"
+                raise InputError(f"{setting}: a batch of {batch_size} is more than the {size} images of the {name}")
+        # By default, the complete batches of the longer domain; the shorter one restarts.
+        iterations = config.epoch_iterations or max(size // batch_size for size in sizes.values())
         stages.append(
             StagePlan(
                 spec=spec,
                 index=index,
                 seed=config.stage1.seed if spec.stage1 else config.seed,
                 batch_size=batch_size,
-                iterations_per_epoch=_iterations(config, spec, batch_size, source_size, target_size),
+                iterations_per_epoch=iterations,
                 warmup_epochs=warmup,
                 epochs=config.stage1.epochs if spec.stage1 else warmup + config.epochs,
                 epochs_before=sum(stage.epochs for stage in stages),
@@ -89,13 +97,3 @@ def make_plan(config: RunConfig, method: MethodSpec, source_size: int, target_si
             )
         )
     return Plan(tuple(stages))
-
-
-def _iterations(config: RunConfig, spec: StageSpec, batch_size: int, source_size: int, target_size: int) -> int:
-    """Return the configured number, or that of complete batches of the longer domain; the shorter one restarts."""
-    sizes = {"source": source_size} | ({"target": target_size} if spec.adapts else {})
-    for name, size in sizes.items():
-        if size < batch_size:
-            setting = "stage1.batch_size" if spec.stage1 else "batch_size"
-            raise InputError(f"{setting}: a batch of {batch_size} is more than the {size} images of the {name}")
-    return config.epoch_iterations or max(size // batch_size for size in sizes.values())

@@ -51,7 +51,7 @@ def prepare(
     config: RunConfig, data_dir: Path | str = "data", progress: Callable[[str, int, int], None] | None = None
 ) -> tuple[str, TaskData]:
     """Return the device and the data of a run before it is trained."""
-    device = find_device(config.device)  # first, so that no data is read or generated in vain
+    device = find_device(config.device)  # first: without it, no data is read or generated
     data = load_task(config, Path(data_dir), progress)
     make_plan(config, find_method(config.method), len(data.source_train), len(data.target_train))  # raises InputError
     return str(device), data
@@ -111,7 +111,7 @@ def train(
         >>> sorted(path.name for path in folder.iterdir())
         ['checkpoint.pt', 'model.safetensors']
     """
-    device = find_device(config.device)  # first, so that no data is read or generated in vain
+    device = find_device(config.device)  # first: without it, no data is read or generated
     with TrainingSettings(config.threads, config.precision) as settings:
         if data is None:
             data = load_task(config, Path(data_dir or os.environ.get("CLARINET_DATA") or "data"), progress)

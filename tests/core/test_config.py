@@ -297,7 +297,7 @@ def test_settings_without_effect_are_not_in_checkpoint_settings() -> None:
     plain = checkpoint_settings(resolve(cores=1))
     assert not without_effect & plain.keys()
     same: dict[str, Any] = {"name": "x", "device": "cpu", "workers": 0, "checkpoint_minutes": 1.0, "on_nan": "continue"}
-    same |= {"checkpoints": "none", "cuda_graph": "off"}
+    same |= {"checkpoints": "none", "cuda_graph": "auto"}
     assert checkpoint_settings(resolve(same, cores=1, memory_limit_gb=1.0)) == plain
     assert set(same) | {"memory_limit_gb"} == without_effect
 
