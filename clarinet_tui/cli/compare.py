@@ -2,19 +2,25 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
+from clarinet_tui.analysis.choices import Rule
+from clarinet_tui.analysis.comparison import (
+    DEFAULT_DESCRIPTION,
+    NOTHING,
+    Comparison,
+    compare_queries,
+    compare_runs,
+    default_queries,
+)
+from clarinet_tui.analysis.comparison_table import comparison_object, comparison_view
 from clarinet_tui.cli.completion import queries as complete_queries
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import RUNS, Ids, Json, RunsDir, Select
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, warn
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.analysis.choices import Rule
-    from clarinet_tui.analysis.comparison import Comparison
 
 
 def compare(
@@ -36,8 +42,6 @@ def compare(
 
     Example: clarinet compare --one-step method:clarinet --two-step "method:gac+*"
     """
-    from clarinet_tui.analysis.comparison_table import comparison_object, comparison_view
-
     comparison = _compare(ids or [], one_step, two_step, select, runs_dir)
     with quiet_pipe():
         if json:
@@ -46,17 +50,7 @@ def compare(
             make_console(100).print(comparison_view(comparison, named=bool(ids)))
 
 
-def _compare(
-    ids: list[str], one_step: str | None, two_step: str | None, select: "Rule", runs_dir: Path
-) -> "Comparison":
-    from clarinet_tui.analysis.comparison import (
-        DEFAULT_DESCRIPTION,
-        NOTHING,
-        compare_queries,
-        compare_runs,
-        default_queries,
-    )
-
+def _compare(ids: list[str], one_step: str | None, two_step: str | None, select: Rule, runs_dir: Path) -> Comparison:
     if ids and (one_step is not None or two_step is not None):
         raise InputError("compare: expected either run ids, or --one-step and --two-step")
     if (one_step is None) != (two_step is None):

@@ -4,17 +4,19 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
 
 from clarinet_tui.cli.completion import preset_names, run_ids
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, Jsonl, On, RunsDir, Settings, SlurmPairs
+from clarinet_tui.place import LaunchOptions, SlurmOptions
+from clarinet_tui.queue.sweep import nest, parse_value
+from clarinet_tui.runs.directory import find_run, read_toml
+from clarinet_tui.worker.notifications import ON_END, parse_hook_command
+from core.config import RunConfig, merge_settings
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.place import LaunchOptions, SlurmOptions
-    from core.config import RunConfig
+from core.resolve import resolve
 
 Preset = Annotated[str | None, Option(help="paper, literal, quick, smoke or photographs.", autocompletion=preset_names)]
 Epochs = Annotated[int | None, Option(help="Adaptation epochs.")]
@@ -65,12 +67,8 @@ class Launch:
         every = {**settings, "preset": self.preset, "epochs": self.epochs}
         return {name: value for name, value in every.items() if value is not None}
 
-    def make_options(self, jobs: "SlurmOptions | None", **options: Any) -> "LaunchOptions":
+    def make_options(self, jobs: SlurmOptions | None, **options: Any) -> LaunchOptions:
         """Return how the runs are queued, here or with the options of Slurm jobs."""
-        from clarinet_tui.place import LaunchOptions
-        from clarinet_tui.runs.directory import find_run
-        from clarinet_tui.worker.notifications import ON_END, parse_hook_command
-
         return LaunchOptions.from_paths(
             self.data_dir,
             on_alarm=() if self.on_alarm is None else parse_hook_command(self.on_alarm),
@@ -129,11 +127,7 @@ class ChosenSettings:
         named = "preset" in self.flags or any(pair.startswith("preset=") for pair in self.pairs)
         return named or self.file is not None
 
-    def make_config(self, cores: int | None = None) -> "RunConfig":
-        from clarinet_tui.runs.directory import read_toml
-        from core.config import merge_settings
-        from core.resolve import resolve
-
+    def make_config(self, cores: int | None = None) -> RunConfig:
         settings = read_toml(self.file) if self.file else {}
         if self.file:
             resolve(settings, source=str(self.file))  # so that an error in the file names the file
@@ -144,8 +138,6 @@ class ChosenSettings:
 
 def merge_pairs(settings: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:
     """Return the settings with KEY=VALUE pairs merged in."""
-    from core.config import merge_settings
-
     for pair in pairs or []:
         settings = merge_settings(settings, parse_pair(pair))
     return settings
@@ -153,8 +145,6 @@ def merge_pairs(settings: dict[str, Any], pairs: list[str] | None) -> dict[str, 
 
 def parse_pair(pair: str) -> dict[str, Any]:
     """Parse `stage1.epochs=3` into a nested table."""
-    from clarinet_tui.queue.sweep import nest, parse_value
-
     key, equals, text = pair.partition("=")
     if not equals or not key.strip():
         raise InputError(f'--set: expected KEY=VALUE, got "{pair}"')

@@ -19,7 +19,11 @@ from clarinet_tui.cli.options import (
     SlurmPairs,
     slurm_options,
 )
+from clarinet_tui.place import LaunchOptions, StopResult
+from clarinet_tui.queue import requests
+from clarinet_tui.runs.directory import find_run
 from clarinet_tui.text import shell_command
+from core.resolve import minimal_settings, resolve
 
 
 def stop(
@@ -35,9 +39,6 @@ def stop(
 
     Example: clarinet stop 6e3
     """
-    from clarinet_tui.place import StopResult
-    from clarinet_tui.queue import requests
-
     runs = select_runs(runs_dir, ids, query)
     requests.check_active(runs)
     stopping = []
@@ -69,9 +70,6 @@ def resume(
 
     Example: clarinet resume 6e3
     """
-    from clarinet_tui.place import LaunchOptions
-    from clarinet_tui.queue import requests
-
     runs = select_runs(runs_dir, ids, query)
     options = LaunchOptions.from_paths(data_dir, device=device or "", retries=retries, slurm=slurm_options(on, slurm))
     requests.resume(runs, options, same_place=on is None)
@@ -92,11 +90,6 @@ def clone(
 
     Example: clarinet clone 6e3 --seed 2 --set epochs=5
     """
-    from clarinet_tui.place import LaunchOptions
-    from clarinet_tui.queue import requests
-    from clarinet_tui.runs.directory import find_run
-    from core.resolve import minimal_settings, resolve
-
     settings = minimal_settings(find_run(runs_dir, id).read_config())
     if seed is not None:
         settings["seed"] = seed
