@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory, find_run, list_run_ids
-from clarinet_tui.runs.environment import read_environment
+from clarinet_tui.runs.environment import describe_environment, read_environment
 from clarinet_tui.runs.journal import JournalEvent, read_journal
 from core.errors import InputError
 from core.models.model import Model, load_model, model_from_checkpoint
@@ -62,9 +62,6 @@ def read_started(run: RunDirectory) -> dict[str, Any]:
 
 
 def _code(run: RunDirectory) -> dict[str, str]:
-    environment = read_environment(run)
-    versions, git = environment.get("versions"), environment.get("git")
-    version = versions.get("clarinet-tui") if isinstance(versions, dict) else None
-    commit = git.get("commit") if isinstance(git, dict) else None
-    dirty = "+" if isinstance(git, dict) and git.get("patch") else ""
-    return {"version": str(version or "")[:100], "commit": f"{str(commit)[:40]}{dirty}" if commit else ""}
+    environment = describe_environment(read_environment(run))
+    commit = f"{environment.commit[:40]}{'+' if environment.patch else ''}" if environment.commit else ""
+    return {"version": dict(environment.versions).get("clarinet-tui", "")[:100], "commit": commit}

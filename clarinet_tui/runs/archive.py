@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, EPOCH, JOURNAL, MAX_CONFIG_BYTES, RunDirectory, is_valid_id
-from clarinet_tui.runs.environment import read_environment, versions
+from clarinet_tui.runs.environment import describe_environment, read_environment, versions
 from clarinet_tui.runs.files import (
     USER_FILE,
     ContentError,
@@ -167,8 +167,7 @@ def _open_content(run: RunDirectory, name: str, patches: bool) -> Iterator[tuple
 
 
 def has_patch(run: RunDirectory) -> bool:
-    git = read_environment(run).get("git")
-    return isinstance(git, dict) and bool(git.get("patch"))
+    return bool(describe_environment(read_environment(run)).patch)
 
 
 def _complete_lines_size(file: BinaryIO) -> int:

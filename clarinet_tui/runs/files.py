@@ -151,7 +151,8 @@ def read_file(path: Path, limit: int = MAX_JSON_BYTES) -> bytes | None:
         except OSError as error:
             raise UnreadableFileError(path, error.strerror or str(error)) from None
     if len(content) > limit:
-        raise UnreadableFileError(path, f"expected at most {_format_size(limit)}")
+        size = f"{limit >> 20} MB" if limit >= 1 << 20 else f"{limit >> 10} KB"
+        raise UnreadableFileError(path, f"expected at most {size}")
     return content
 
 
@@ -218,7 +219,3 @@ def _check_depth(brackets: str) -> None:
         depth += 1 if bracket in "[{" else -1
         if depth > MAX_DEPTH:
             raise ContentError("too deeply nested")
-
-
-def _format_size(count: int) -> str:
-    return f"{count >> 20} MB" if count >= 1 << 20 else f"{count >> 10} KB"

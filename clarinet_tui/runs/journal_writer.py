@@ -168,9 +168,13 @@ class JournalWriter:
                 self._rest = self._rest[count:]
                 self._written += count
         except OSError as error:
-            self._report_error(error)
+            if not self._disk_error:
+                self._notify(f"{error.strerror or error}: events are kept in memory and written later")
+            self._disk_error = error
         else:
-            self._report_recovery()
+            if self._disk_error:
+                self._disk_error, self._paused = None, False
+                self._notify("can be written again: nothing was lost")
         if self.pending_bytes < self._max_pending:
             self._room.set()
 
@@ -205,16 +209,6 @@ class JournalWriter:
         if self._disk_error and not self._paused:
             self._paused = True
             self._notify("still cannot be written: training pauses until it can")
-
-    def _report_error(self, error: OSError) -> None:
-        if not self._disk_error:
-            self._notify(f"{error.strerror or error}: events are kept in memory and written later")
-        self._disk_error = error
-
-    def _report_recovery(self) -> None:
-        if self._disk_error:
-            self._disk_error, self._paused = None, False
-            self._notify("can be written again: nothing was lost")
 
     def _notify(self, message: str) -> None:
         with contextlib.suppress(Exception):  # a failing callback must not end the flushing thread

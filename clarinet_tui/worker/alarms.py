@@ -157,11 +157,6 @@ def overconfident(event: Evaluated, stage: Stage) -> RuleResult:
     return "" if drop < 2.5 or entropy_ratio > 0.75 else None
 
 
-def not_finite(measured: dict[str, float]) -> str:
-    values = (f"{name} is {value}" for name, value in measured.items() if not math.isfinite(value))
-    return ", ".join(values)
-
-
 def _share_of_classes(confusion: list[list[int]]) -> float | None:
     """Return 0 if all predictions are one class, 1 if they are as diverse as the true labels."""
     true = _effective_classes(map(sum, confusion))
@@ -264,7 +259,8 @@ class AlarmMonitor:
                 self._stage.first_loss, self._first = self._first.mean_loss(), None
         if not event.is_finite:
             self._window = Window()
-            return self._update(event, {"not-finite": not_finite(measured)})
+            values = [f"{name} is {value}" for name, value in measured.items() if not math.isfinite(value)]
+            return self._update(event, {"not-finite": ", ".join(values)})
         window.add(measured)
         if window.count < WINDOW:
             return NO_ALARMS
