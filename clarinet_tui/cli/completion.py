@@ -9,8 +9,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import typer
+from msgspec import inspect
 
+from clarinet_tui.runs.state import RunState
+from core.config import setting_specs
 from core.errors import InputError
+from core.methods import FAMILIES, METHODS, methods
+from core.metrics import METRICS
+from core.presets import PRESETS
+from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
 
 Items = list[tuple[str, str]]
 MAX_ITEMS = 100
@@ -34,8 +41,6 @@ def run_ids(ctx: typer.Context, incomplete: str) -> Items:
 
 
 def method_names(incomplete: str) -> Items:
-    from core.methods import METHODS, methods
-
     try:
         specs = methods()
     except InputError:  # of a broken plug-in
@@ -44,15 +49,11 @@ def method_names(incomplete: str) -> Items:
 
 
 def family_names(incomplete: str) -> Items:
-    from core.methods import FAMILIES
-
     return _matching(incomplete, ((family, "") for family in FAMILIES))
 
 
 def task_names(incomplete: str) -> Items:
     """Complete tasks as U→M, since a shell reads the > of an unquoted U->M as a redirection."""
-    from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
-
     quoted = "-" in incomplete
     items = []
     for name in (*PAPER_TASKS, OFFLINE_TASK):
@@ -63,15 +64,11 @@ def task_names(incomplete: str) -> Items:
 
 
 def preset_names(incomplete: str) -> Items:
-    from core.presets import PRESETS
-
     return _matching(incomplete, ((name, preset.description) for name, preset in PRESETS.items()))
 
 
 def setting_names(incomplete: str) -> Items:
     """Complete `epochs=`, and after the equals sign the values of a choice."""
-    from core.config import setting_specs
-
     name, equals, _ = incomplete.partition("=")
     if not equals:
         return _matching(incomplete, ((f"{spec.name}=", spec.description) for spec in setting_specs()))
@@ -80,15 +77,11 @@ def setting_names(incomplete: str) -> Items:
 
 
 def setting_names_only(incomplete: str) -> Items:
-    from core.config import setting_specs
-
     return _matching(incomplete, ((spec.name, spec.description) for spec in setting_specs()))
 
 
 def _choices(setting_type: Any) -> Iterator[str]:
     """Yield the values of a choice or a boolean."""
-    from msgspec import inspect
-
     if isinstance(setting_type, inspect.Metadata):
         setting_type = setting_type.type
     if isinstance(setting_type, inspect.LiteralType):
@@ -98,8 +91,6 @@ def _choices(setting_type: Any) -> Iterator[str]:
 
 
 def state_names(incomplete: str) -> Items:
-    from clarinet_tui.runs.state import RunState
-
     return _matching(incomplete, ((state, "") for state in RunState))
 
 
@@ -130,8 +121,6 @@ def queries(incomplete: str) -> Items:
 
 def metric_names(incomplete: str) -> Items:
     """Complete the built-in metrics; a method plug-in may record others."""
-    from core.metrics import METRICS
-
     return _matching(incomplete, ((name, metric.description) for name, metric in METRICS.items()))
 
 

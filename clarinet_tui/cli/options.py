@@ -5,17 +5,15 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 from typer import Argument, Option
 
 from clarinet_tui.analysis.choices import Rule
 from clarinet_tui.cli.completion import preset_names, queries, run_ids, setting_names
-from clarinet_tui.place import PlaceName
+from clarinet_tui.place import PlaceName, SlurmOptions
+from core.config import format_value
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.place import SlurmOptions
 
 RUNS, DATA = Path("runs"), Path("data")
 
@@ -61,13 +59,12 @@ def join_query(words: list[str] | None) -> str:
 
 def slurm_options(
     on: PlaceName | None, pairs: list[str] | None, file: dict[str, Any] | None = None, source: str = ""
-) -> "SlurmOptions | None":
+) -> SlurmOptions | None:
     """Return the options of Slurm jobs, of which the command line overrides the file; None for this machine.
 
     `on` and `slurm` are taken out of the file.
     """
     from clarinet_tui.slurm.options import parse_pairs, parse_table
-    from core.config import format_value
 
     settings = {} if file is None else file
     named, table = settings.pop("on", None), settings.pop("slurm", {})
