@@ -31,7 +31,6 @@ def test_only_downloads_and_notifications_contact_a_server() -> None:
         "clarinet_tui/worker/notifications.py",
         "clarinet_tui/ui/serve/server.py",
         "clarinet_tui/ui/serve/label_server.py",
-        "clarinet_tui/ui/serve/pages.py",
         "clarinet_tui/runs/lock.py",
     }
 

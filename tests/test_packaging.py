@@ -46,13 +46,14 @@ def test_every_package_is_found() -> None:
 
 def test_every_other_file_is_package_data() -> None:
     patterns: dict[str, list[str]] = PROJECT["tool"]["setuptools"]["package-data"]
-    for folder in package_folders():
-        for path in files_in(folder):
-            if path.suffix != ".py":
-                assert any(fnmatch(path.name, pattern) for pattern in patterns.get(dotted_name(folder), [])), path
+    packaged: set[Path] = set()
     for package, globs in patterns.items():
         for pattern in globs:
-            assert list((ROOT / Path(*package.split("."))).glob(pattern)), f"{package}: {pattern} matches no file"
+            matching = set((ROOT / Path(*package.split("."))).glob(pattern))
+            assert matching, f"{package}: {pattern} matches no file"
+            packaged |= matching
+    others = {path for folder in package_folders() for path in files_in(folder) if path.suffix != ".py"}
+    assert others - packaged == set()
 
 
 @pytest.mark.parametrize("package", PACKAGES)
