@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
-from clarinet_tui.history.axes import AXES, Axis
+from clarinet_tui.history.axes import AXES, Axis, find_axis
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, RunActionScreen, next_value
 from clarinet_tui.ui.snapshot.references import NONE_SHOWN, REFERENCE_KINDS, REFERENCE_NAMES, ReferenceRequest
 from clarinet_tui.ui.snapshot.snapshot import DetailRequest, HistorySnapshot, ViewRequest
@@ -74,7 +74,7 @@ class LiveScreen(RunActionScreen):
 
     def on_mount(self) -> None:
         self._charts.loss.scale = "symlog"
-        self._charts.set_initial_axis(self.state.preferences.values.axis)
+        self._charts.axis = find_axis(self.state.preferences.values.axis, "iteration")
         self._charts.use_full_scale(self.state.preferences.values.accuracy_scale == "full")
         self._is_explained = False
         saved = self.state.preferences.values.references

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from clarinet_tui.chart.cells import GlyphSet
 from clarinet_tui.chart.curve import Curve, Reference, VerticalMark, extent_of
 from clarinet_tui.chart.scales import Viewport
-from clarinet_tui.history.axes import AXES, Axis, find_axis
+from clarinet_tui.history.axes import AXES, Axis
 from clarinet_tui.text import format_seed
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves
 from clarinet_tui.ui.textual_private import GuardedHandlers
@@ -171,10 +171,6 @@ class RunCharts(GuardedHandlers, Vertical):
     def usable_axis(self) -> Axis:
         """The chosen axis, or iterations if the runs do not have it yet."""
         return self.axis if self._has_axis(self.axis) else "iteration"
-
-    def set_initial_axis(self, axis: str) -> None:
-        """Set the last used axis before there are runs."""
-        self.axis = find_axis(axis, "iteration")
 
     def use_axis(self, axis: Axis) -> None:
         self.axis = axis
