@@ -16,7 +16,8 @@ from pathlib import Path
 from benchmarks.histories import make_many_runs
 from benchmarks.terminal import Moment, Terminal
 
-GOAL = 1.5
+GOALS = {"frame": 1.35, "runs": 1.7}
+"""Maximum CPU of the first frame and of the list of runs, in multiples of that of hello-world."""
 FRAME = ("clarinet", "History", "Help", "Quit", "Palette")
 """Texts in the first and the last row of the app's first frame."""
 HELLO = """
@@ -69,8 +70,9 @@ def report(runs: int, rounds: list[Round]) -> None:
             f"{milliseconds(rounds, name, clock):>8.0f}{ratio(rounds, name, clock):>8.2f}" for clock in ("cpu", "wall")
         )
         print(f"  {label:<24}{cells}")
-    verdict = "met" if ratio(rounds, "frame", "cpu") <= GOAL else "MISSED"
-    print(f"  goal: first frame with at most {GOAL:g} times the CPU of hello-world: {verdict}")
+    for label, name in (("first frame", "frame"), ("list of runs", "runs")):
+        verdict = "met" if ratio(rounds, name, "cpu") <= GOALS[name] else "MISSED"
+        print(f"  goal: {label} with at most {GOALS[name]:g} times the CPU of hello-world: {verdict}")
     print("  torch was not loaded")
 
 

@@ -7,10 +7,18 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from clarinet_tui.analysis import board_table
+from clarinet_tui.history import states
+from clarinet_tui.queue import local
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.directory import list_run_ids
+from clarinet_tui.ui import app as ui_app
 from clarinet_tui.ui.actions import RunActions
 from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.feed.history_reader import HistoryReader
+from clarinet_tui.ui.feed.machine_reader import MachineReader
+from clarinet_tui.ui.screens import launch
+from core import files
 from tests.support.app import screen_text, toast_texts, wait_until
 from tests.support.nvml import build
 from tests.support.ui_queue import dismissed, fill_queue, still_machine
@@ -38,16 +46,16 @@ ACTIONS = [
     ("write_file", BOARD, ("w", "enter")),
     ("submit", LAUNCH, ("ctrl+s",)),
 ]
-OTHER_THREADS = [
-    ("clarinet_tui.analysis.board_latex.to_latex", BOARD, ("Y",), "Internal error (Mishap: boom)"),
-    ("clarinet_tui.ui.screens.launch.check_form", LAUNCH, ("space",), "Internal error (Mishap: boom)"),
-    ("clarinet_tui.queue.local.ensure_supervisor_if_needed", HISTORY, ("6",), "Internal error (Mishap: boom)"),
-    ("clarinet_tui.ui.feed.history_reader.HistoryReader.read", HISTORY, (), "Mishap: boom"),
-    ("clarinet_tui.history.states.update_history", HISTORY, (), "Mishap: boom"),
-    ("clarinet_tui.ui.feed.machine_reader.MachineReader.read", HISTORY, ("6",), "Mishap: boom"),
-    ("clarinet_tui.runs.files.replace_file", HISTORY, ("o",), "preferences could not be saved"),
-    ("clarinet_tui.queue.local.ensure_supervisor_if_needed", None, (), "Internal error (Mishap: boom)"),
-    ("clarinet_tui.ui.app.import_compare", None, (), "Internal error (Mishap: boom)"),
+OTHER_THREADS: list[tuple[object, str, tuple[str, str] | None, tuple[str, ...], str]] = [
+    (board_table, "to_latex", BOARD, ("Y",), "Internal error (Mishap: boom)"),
+    (launch, "check_form", LAUNCH, ("space",), "Internal error (Mishap: boom)"),
+    (local, "ensure_supervisor_if_needed", HISTORY, ("6",), "Internal error (Mishap: boom)"),
+    (HistoryReader, "read", HISTORY, (), "Mishap: boom"),
+    (states, "update_history", HISTORY, (), "Mishap: boom"),
+    (MachineReader, "read", HISTORY, ("6",), "Mishap: boom"),
+    (files, "replace_file", HISTORY, ("o",), "preferences could not be saved"),
+    (local, "ensure_supervisor_if_needed", None, (), "Internal error (Mishap: boom)"),
+    (ui_app, "import_compare", None, (), "Internal error (Mishap: boom)"),
 ]
 
 
@@ -141,9 +149,10 @@ async def test_an_error_in_the_demo_of_an_empty_history_is_reported(
     assert app.return_code == 0
 
 
-@pytest.mark.parametrize(("function", "view", "keys", "message"), OTHER_THREADS)
+@pytest.mark.parametrize(("owner", "name", "view", "keys", "message"), OTHER_THREADS)
 async def test_an_error_in_another_thread_is_reported(
-    function: str,
+    owner: object,
+    name: str,
     view: tuple[str, str] | None,
     keys: tuple[str, ...],
     message: str,
@@ -153,11 +162,11 @@ async def test_an_error_in_another_thread_is_reported(
 ) -> None:
     with monkeypatch.context() as patch:
         if view is None:
-            patch.setattr(function, broken)
+            patch.setattr(owner, name, broken)
         async with app.run_test(size=(160, 48), notifications=True) as pilot:
             if view:
                 await open_view(pilot, view)
-                patch.setattr(function, broken)
+                patch.setattr(owner, name, broken)
                 if not keys:  # make the history change
                     fill_queue(app.state.runs_dir, "fff666")
                 await pilot.press(*keys)
