@@ -1,11 +1,10 @@
 """`clarinet logs` alone, following and in pipes."""
 
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,9 @@ import pytest
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Event, Finished
-from tests.support.cli import CLARINET, cli_environment, run_clarinet
+from tests.support.cli import CLARINET, cli_environment, pipe_to_head, run_clarinet
 from tests.support.events import evaluation, started, step
+from tests.support.forked_python import forkserver
 from tests.support.histories import make_run, write_events
 
 FINISHED = Finished(iteration=300, epoch=3, target_accuracy=50.0, source_accuracy=None, seconds=9.0)
@@ -92,28 +92,23 @@ def test_follow_waits_survives_rotation_and_ends_with_the_run(run: RunDirectory)
         assert process.returncode == 0
 
 
-WORKER = """
-import sys
-from pathlib import Path
-from clarinet_tui.runs.directory import RunDirectory
-with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold_lock():
-    print(flush=True)
-    sys.stdin.read()
-"""
+def hold_lock(run: RunDirectory, pipe: Connection) -> None:
+    with run.hold_lock():
+        pipe.send("held")
+        pipe.recv()
 
 
 def test_follow_ends_when_the_run_is_lost(run: RunDirectory) -> None:
     write_events(run, [started(), evaluation(100)])
-    arguments = [sys.executable, "-c", WORKER, str(run.runs_dir), run.id]
-    path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=path) as worker:
-        assert worker.stdout is not None
-        worker.stdout.readline()
-        with following(run, "-n", "1") as process:
-            assert line(process) == "epoch 1: target 50.00 %"
-            worker.kill()
-            worker.wait()
-            rest, errors = process.communicate(timeout=60)
+    ours, theirs = forkserver.Pipe()
+    worker = forkserver.Process(target=hold_lock, args=(run, theirs), daemon=True)
+    worker.start()
+    assert ours.recv() == "held"
+    with following(run, "-n", "1") as process:
+        assert line(process) == "epoch 1: target 50.00 %"
+        worker.kill()
+        worker.join()
+        rest, errors = process.communicate(timeout=60)
     assert rest == ""
     assert f"run {run.id} ended without a final event" in errors
     assert process.returncode == 0
@@ -130,13 +125,5 @@ def test_ctrl_c_exits_silently(run: RunDirectory) -> None:
 
 def test_closed_pipe_is_no_error(tmp_path: Path, run: RunDirectory) -> None:
     run.log.write_bytes(b"0123456789" * 10 * 10 + b"\n" * 20_000 + b"line\n" * 20_000)
-    arguments = " ".join(f"'{argument}'" for argument in [*CLARINET, "logs", run.id, "-n", "40000"])
-    piped = subprocess.run(
-        ["bash", "-c", f"{arguments} | head -1; echo ${{PIPESTATUS[0]}}"],
-        cwd=tmp_path,
-        env=cli_environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    piped = pipe_to_head(tmp_path, "logs", run.id, "-n", "40000")
     assert (piped.stdout.splitlines()[1:], piped.stderr) == (["0"], "")

@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from core.errors import InputError
 from core.events import Event
-from tests.support.cli import CLARINET, cli_environment, invoke, run_clarinet
+from tests.support.cli import invoke, pipe_to_head, run_clarinet
 from tests.support.events import evaluation, started, step
 from tests.support.histories import make_run, open_history, write_events
 
@@ -156,17 +155,7 @@ def test_tables_of_last_evaluations_and_of_each_metric(runs: Path, capsys: pytes
 def test_closed_pipe_is_no_error(tmp_path: Path, runs: Path) -> None:
     run = make_run(runs, id="long")
     write_events(run, (step(n) for n in range(1, 5001)))
-    command = " ".join(
-        f"'{argument}'" for argument in [*CLARINET, "metrics", "long", "--jsonl", "--level", "iteration"]
-    )
-    piped = subprocess.run(
-        ["bash", "-c", f"{command} | head -1; echo ${{PIPESTATUS[0]}}"],
-        cwd=tmp_path,
-        env=cli_environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    piped = pipe_to_head(tmp_path, "metrics", "long", "--jsonl", "--level", "iteration")
     first, code = piped.stdout.splitlines()
     assert json.loads(first)["iteration"] == 1
     assert (code, piped.stderr) == ("0", "")

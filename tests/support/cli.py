@@ -1,6 +1,7 @@
 """Run `clarinet` in a process of its own or in this one, and list the modules that code imports."""
 
 import os
+import shlex
 import subprocess
 import sys
 from functools import cache
@@ -28,6 +29,13 @@ def cli_environment() -> dict[str, str]:
 def run_clarinet(folder: Path, *arguments: str, timeout: float = 60) -> "subprocess.CompletedProcess[str]":
     """Run a command in `folder`, in a process of its own, which is forked."""
     return forked_python.run([*CLARINET, *arguments], cwd=folder, timeout=timeout, env=cli_environment())
+
+
+def pipe_to_head(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command whose output is closed after a line; print this line and the exit code."""
+    script = f"{shlex.join([*CLARINET, *arguments])} | head -1; echo ${{PIPESTATUS[0]}}"
+    command = ["bash", "-c", script]
+    return subprocess.run(command, cwd=folder, env=cli_environment(), capture_output=True, text=True, timeout=60)
 
 
 def invoke(runs: Path, *arguments: str) -> Result:
