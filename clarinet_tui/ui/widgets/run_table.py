@@ -103,6 +103,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self._selected: dict[str, None] = {}
         self._roles = RoleStyles(self, "runs")
         self._background = Style()
+        self._fitted: list[tuple[RunColumn, int]] = []
 
     @property
     def cursor_run(self) -> RunRow | None:
@@ -155,8 +156,9 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self._scroll_to_cursor()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Look up the background once for all rows: Textual blends it from all parents."""
+        """Look up the background once for all rows, as Textual blends it from all parents, and fit the columns."""
         self._background = self.rich_style
+        self._fitted = self._fit_columns()
         return super().render_lines(crop)
 
     @guard_render_line
@@ -166,8 +168,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         index = self.scroll_offset.y + y - 1
         if y == 0:
             style = self.get_component_rich_style("runs--head")
-            columns = fit_run_columns(self._columns, width - 1)
-            text = " " + " ".join(column.header(*self.order, size) for column, size in columns)
+            text = " " + " ".join(column.header(*self.order, size) for column, size in self._fitted)
         elif index < self._listing.total:
             if index == self._cursor:
                 style = style + self.get_component_rich_style("runs--cursor")
@@ -182,7 +183,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         mark = self.get_component_rich_style("runs--selected", partial=True)
         segments = [Segment("┃", style + mark) if run.id in self._selected else Segment(" ", style)]
         context = RenderContext(self._now(), self._listing.trends)
-        for column, size in fit_run_columns(self._columns, width - 1):
+        for column, size in self._fitted:
             spans = [*render_cell(column, run, size, context), (" ", "")]
             segments += [Segment(text, self._roles.apply(style, role)) for text, role in spans]
         return Strip(segments).simplify().adjust_cell_length(width, style)
@@ -233,13 +234,15 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
     def sort_fields(self) -> list[str]:
         """Return the fields of the visible columns that runs can be sorted by."""
-        columns = fit_run_columns(self._columns, self.scrollable_content_region.width - 1)
-        return [column.sort for column, _ in columns if column.sort]
+        return [column.sort for column, _ in self._fit_columns() if column.sort]
+
+    def _fit_columns(self) -> list[tuple[RunColumn, int]]:
+        return fit_run_columns(self._columns, self.scrollable_content_region.width - 1)
 
     def on_click(self, event: events.Click) -> None:
         if event.y == 0:
             end = 1
-            for column, size in fit_run_columns(self._columns, self.scrollable_content_region.width - 1):
+            for column, size in self._fit_columns():
                 end += size + 1
                 if event.x < end:
                     if column.sort:
