@@ -18,6 +18,7 @@ from clarinet_tui.queue.scheduling import waiting_reason
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.tables.table import Column, Table, make_table
 from clarinet_tui.text import format_duration, format_seed, shell_command, shorten
+from core.errors import InputError
 
 MAX_DAMAGED = 5
 """Runs with unreadable files that are named."""
@@ -81,7 +82,11 @@ def _waiting_reasons(rows: list[RunRow], runs_dir: Path) -> dict[str, str]:
     """Return what queued runs wait for besides a device: a time, or other runs."""
     if not any(row.state is RunState.QUEUED for row in rows):
         return {}
-    queue = read_all_queues(runs_dir)
+    try:
+        queue = read_all_queues(runs_dir)
+    except InputError as error:  # the runs are listed although the queue is damaged
+        warn(str(error))
+        return {}
     reasons = {entry.id: waiting_reason(entry, queue, runs_dir) for entry in queue.waiting}
     return {run_id: reason for run_id, reason in reasons.items() if reason}
 

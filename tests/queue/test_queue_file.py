@@ -8,6 +8,8 @@ import pytest
 
 from clarinet_tui.queue.queue_file import QUEUE_FILE, Queue, QueueEntry, read_queue, update_queue
 from core.errors import InputError
+from tests.support.cli import invoke
+from tests.support.histories import make_run
 
 
 def entry(name: str, **fields: object) -> QueueEntry:
@@ -48,6 +50,10 @@ def test_the_queue_of_an_older_version_is_named(tmp_path: Path) -> None:
     advice = "written by Clarinet 0.2: move the file away and run `clarinet resume` for its runs"
     with pytest.raises(InputError, match=advice):
         read_queue(tmp_path)
+    make_run(tmp_path, "aaa")
+    listed = invoke(tmp_path, "ls")
+    assert "aaa" in listed.stdout
+    assert advice in listed.stderr
 
 
 def test_an_edit_that_fails_changes_nothing(tmp_path: Path) -> None:
