@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -142,6 +141,8 @@ def format_hardware(environment: Mapping[str, Any]) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of the installed packages, without importing them."""
+    from importlib.metadata import PackageNotFoundError, version  # imports many modules
+
     installed = {}
     for package in PACKAGES:
         try:
