@@ -239,7 +239,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
         titles = {command.title for command in commands}
         return [*commands, *(other for other in super().get_system_commands(screen) if other.title not in titles)]
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class HistoryRead(Message):
         """The history feed has a new snapshot."""
 
@@ -250,13 +250,13 @@ class ClarinetApp(OrderedInput, GuardedApp):
             """A newer snapshot that is already waiting makes this one obsolete."""
             return isinstance(message, ClarinetApp.HistoryRead) and message.number > self.number
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class MachineRead(Message):
         """Devices, queue or data have changed."""
 
         machine: MachineSnapshot
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class InspectionChanged(Message):
         """An inspection has started, made progress or ended."""
 

@@ -26,7 +26,7 @@ MAX_OVERLAID = 8
 """Overlaid runs: the palette has this many colours."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class AppState:
     """Screens read and change it; only the app sets `snapshot`, `machine` and `inspections`."""
 

@@ -22,7 +22,7 @@ class OrderedInput(App[None]):
     Here, a marker follows each key through the same queues, and the next key waits until it has returned.
     """
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class Handled(Message):
         """Everything that was in the queues of the focused widget and its parents is handled."""
 

@@ -136,7 +136,7 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
 
 
 class ActionScreen(ViewScreen):
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class ActionDone(Message):
         """An action has ended; `error` is an unexpected exception in it."""
 

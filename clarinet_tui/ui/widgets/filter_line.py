@@ -39,14 +39,14 @@ class FilterLine(GuardedHandlers, Vertical):
         Binding("down", "done", "To the runs", id="filter.done", show=False),
     ]
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class FilterChanged(Message):
         """The query changed."""
 
         line: FilterLine
         query: str
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class FilterClosed(Message):
         """The user stopped typing and kept or cleared the query."""
 
@@ -218,13 +218,13 @@ def format_candidates(candidates: tuple[str, ...], chosen: int | None, width: in
 class QueryPair(GuardedHandlers, Vertical):
     """Hidden until it is opened. Enter moves to the second line, then keeps both queries; escape clears both."""
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class QueriesChanged(Message):
         """One of the queries changed."""
 
         queries: Queries
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class QueriesClosed(Message):
         """The user stopped typing and kept or cleared the queries."""
 

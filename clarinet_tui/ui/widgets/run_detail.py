@@ -55,7 +55,7 @@ class PaneTabs(StyledText):
 
     DEFAULT_CSS = "PaneTabs { height: 1; }"
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class PaneSelected(Message):
         """The user clicked on a pane's title."""
 

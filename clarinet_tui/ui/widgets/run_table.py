@@ -61,31 +61,31 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         Binding("space", "select", "Select", id="runs.select", tooltip="Select for comparing"),
     ]
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class RunHighlighted(Message):
         """The cursor is on another run."""
 
         run: RunRow | None
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class RunOpened(Message):
         """The user opened a run."""
 
         run: RunRow
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class SelectionChanged(Message):
         """The selection changed; `runs` is in the order of selection."""
 
         runs: tuple[str, ...]
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class SortRequested(Message):
         """The user clicked on the header of a column."""
 
         sort: str
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class PageRequested(Message):
         """Visible rows are not in the page that the table holds."""
 
