@@ -10,7 +10,7 @@ from clarinet_tui.analysis.published import method_title
 from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_duration, format_task
-from clarinet_tui.ui.text.board_detail import format_seeds
+from clarinet_tui.ui.text.board import format_seeds
 from clarinet_tui.ui.text.launch import missing_domains
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 
 from clarinet_tui.history.queries import Alarm
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.text.alarms import format_alarms, name_alarms
+from clarinet_tui.ui.text.run import format_alarms, name_alarms
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_runs import raise_alarm, three_runs
 from tests.support.ui_snapshots import SnapCompare, press_and_freeze

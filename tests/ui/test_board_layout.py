@@ -7,8 +7,15 @@ import pytest
 
 from clarinet_tui.analysis.board import Board, make_board
 from clarinet_tui.history.queries import list_runs
-from clarinet_tui.ui.text.board_detail import cell_query, format_seeds, latex_file_name, table_command
-from clarinet_tui.ui.text.board_layout import BoardLayout, LayoutRow, layout_board
+from clarinet_tui.ui.text.board import (
+    BoardLayout,
+    LayoutRow,
+    cell_query,
+    format_seeds,
+    latex_file_name,
+    layout_board,
+    table_command,
+)
 from tests.support.trained_runs import make_trained_run, read_runs
 from tests.support.ui_runs import board_runs
 

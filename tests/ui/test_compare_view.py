@@ -15,10 +15,10 @@ from clarinet_tui.chart.palette import PALETTES, colour, marker
 from clarinet_tui.cli.main import main
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot
-from clarinet_tui.ui.text.difference_table import side_colours
+from clarinet_tui.ui.text.differences import side_colours
 from clarinet_tui.ui.themes import THEMES
 from clarinet_tui.ui.widgets.chart import Chart
-from clarinet_tui.ui.widgets.compare_charts import CompareCharts
+from clarinet_tui.ui.widgets.comparison import CompareCharts
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.trained_runs import read_runs

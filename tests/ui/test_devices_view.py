@@ -13,9 +13,14 @@ from clarinet_tui.queue.queue_file import update_queue
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import Listing
-from clarinet_tui.ui.text.devices import format_device
-from clarinet_tui.ui.text.ended_runs import format_ended_runs
-from clarinet_tui.ui.text.queue import format_queue_end, format_queued_run, makespan, reason_fits
+from clarinet_tui.ui.text.devices import (
+    format_device,
+    format_ended_runs,
+    format_queue_end,
+    format_queued_run,
+    makespan,
+    reason_fits,
+)
 from clarinet_tui.ui.widgets.pick_list import PickList
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.nvml import BUSY, FREE, build

@@ -12,9 +12,9 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.snapshot.snapshot import DetailRequest
-from clarinet_tui.ui.text.ended_runs import format_use
+from clarinet_tui.ui.text.devices import format_use
 from clarinet_tui.ui.text.metrics import format_hardware
-from clarinet_tui.ui.widgets.run_columns import RenderContext, applicable_columns, render_cell
+from clarinet_tui.ui.widgets.run_table import RenderContext, applicable_columns, render_cell
 from core.events import Sampled
 from tests.support.events import started
 from tests.support.histories import make_run, open_history, write_events

@@ -15,7 +15,7 @@ from clarinet_tui.runs.lock import current_process
 from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.feed.machine_reader import MachineReader
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
-from clarinet_tui.ui.text.queue import format_queued_run
+from clarinet_tui.ui.text.devices import format_queued_run
 from tests.support.nvml import BUSY, build
 from tests.support.ui_queue import fill_queue, still_machine
 from tests.support.ui_runs import write_run

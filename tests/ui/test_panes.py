@@ -17,7 +17,7 @@ from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.detail_reader import list_run_settings
 from clarinet_tui.ui.snapshot.snapshot import Confusion, DetailRequest, Failure, RunDetails, Setting
 from clarinet_tui.ui.text.inspection import format_confusion
-from clarinet_tui.ui.text.run_panes import format_about, format_settings
+from clarinet_tui.ui.text.run import format_about, format_settings
 from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from core.config import RunConfig
 from core.resolve import resolve

@@ -7,10 +7,8 @@ from textual.pilot import Pilot
 
 from clarinet_tui.history.queries import SORT_FIELDS, RunGroup
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.text.run_groups import group_table
-from clarinet_tui.ui.text.tables import format_table
-from clarinet_tui.ui.widgets.run_columns import SORT_TITLES
-from clarinet_tui.ui.widgets.run_table import RunTable
+from clarinet_tui.ui.text.tables import format_table, group_table
+from clarinet_tui.ui.widgets.run_table import SORT_TITLES, RunTable
 from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs, write_run
 from tests.support.ui_snapshots import SnapCompare, press_and_freeze

@@ -11,18 +11,17 @@ from textual.strip import Strip
 
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.snapshot.snapshot import Listing
-from clarinet_tui.ui.text.run_panes import format_about
-from clarinet_tui.ui.text.run_summary import format_title
+from clarinet_tui.ui.text.run import format_about, format_title
 from clarinet_tui.ui.text.styled import styled
-from clarinet_tui.ui.widgets.run_columns import (
+from clarinet_tui.ui.widgets.run_table import (
     COLUMNS,
     SORT_TITLES,
     RenderContext,
+    RunTable,
     applicable_columns,
     fit_run_columns,
     render_cell,
 )
-from clarinet_tui.ui.widgets.run_table import RunTable
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.methods import methods
 from tests.support.ui_runs import run_row

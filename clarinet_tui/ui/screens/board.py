@@ -20,8 +20,8 @@ from clarinet_tui.ui.screens.dialogs import TextDialog
 from clarinet_tui.ui.screens.view_screen import MachineScreen, PaletteCommand, next_value
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, HistorySnapshot, ViewRequest
-from clarinet_tui.ui.text import board_detail, board_layout
-from clarinet_tui.ui.text.board_detail import cell_query, latex_file_name, table_command
+from clarinet_tui.ui.text import board as board_text
+from clarinet_tui.ui.text.board import cell_query, latex_file_name, table_command
 from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.styled_text import StyledText
@@ -107,13 +107,13 @@ class BoardScreen(MachineScreen):
         if self._snapshot is None:
             return
         table = self._table
-        self.query_one("#board-head", StyledText).set_content(board_detail.format_board_header(self._snapshot))
-        table.show(board_layout.layout_board(self._snapshot.board, table.content_size.width, table.content_size.height))
+        self.query_one("#board-head", StyledText).set_content(board_text.format_board_header(self._snapshot))
+        table.show(board_text.layout_board(self._snapshot.board, table.content_size.width, table.content_size.height))
         self._draw_detail()
 
     def _draw_detail(self) -> None:
         if self._snapshot and self._cell:
-            text = board_detail.format_cell_detail(self._snapshot, self._cell, self._is_empty)
+            text = board_text.format_cell_detail(self._snapshot, self._cell, self._is_empty)
             self.query_one("#cell-detail", StyledText).set_content(text)
 
     def on_resize(self) -> None:
@@ -147,7 +147,7 @@ class BoardScreen(MachineScreen):
             yield PaletteCommand(f"Preset: {preset}", f"Show the runs of preset {preset}", show)
         for rule in RULES:
             show = partial(self._change_request, rule=rule)
-            yield PaletteCommand(f"Report: {rule}", f"Report the {board_layout.RULES[rule]}", show)
+            yield PaletteCommand(f"Report: {rule}", f"Report the {board_text.RULES[rule]}", show)
 
     def on_board_table_cell_selected(self, event: BoardTable.CellSelected) -> None:
         board = self._board

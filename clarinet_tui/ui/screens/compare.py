@@ -27,8 +27,7 @@ from core.metrics import level_of
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot
-    from clarinet_tui.ui.widgets.compare_charts import CompareCharts
-    from clarinet_tui.ui.widgets.difference_pane import DifferencePane
+    from clarinet_tui.ui.widgets.comparison import CompareCharts, DifferencePane
 
 PANES = ("both", "charts", "numbers")
 HINT = "In History, select runs with space and press c, or press / here to select runs with two queries."
@@ -62,8 +61,7 @@ class CompareScreen(ViewScreen):
     ]
 
     def compose(self) -> ComposeResult:
-        from clarinet_tui.ui.widgets.compare_charts import CompareCharts
-        from clarinet_tui.ui.widgets.difference_pane import DifferencePane
+        from clarinet_tui.ui.widgets.comparison import CompareCharts, DifferencePane
 
         yield self.top_bar()
         yield QueryPair(id="queries")
@@ -91,13 +89,13 @@ class CompareScreen(ViewScreen):
 
     @property
     def _charts(self) -> CompareCharts:
-        from clarinet_tui.ui.widgets.compare_charts import CompareCharts
+        from clarinet_tui.ui.widgets.comparison import CompareCharts
 
         return self.query_one(CompareCharts)
 
     @property
     def _numbers(self) -> DifferencePane:
-        from clarinet_tui.ui.widgets.difference_pane import DifferencePane
+        from clarinet_tui.ui.widgets.comparison import DifferencePane
 
         return self.query_one(DifferencePane)
 

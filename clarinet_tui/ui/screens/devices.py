@@ -17,9 +17,7 @@ from clarinet_tui.ui.screens.view_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, Listing, ViewRequest
 from clarinet_tui.ui.text import devices as device_text
-from clarinet_tui.ui.text import queue as queue_text
-from clarinet_tui.ui.text.ended_runs import format_ended_runs
-from clarinet_tui.ui.text.queue import format_queue_end
+from clarinet_tui.ui.text.devices import format_ended_runs, format_queue_end
 from clarinet_tui.ui.text.styled import Span, styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pick_list import PickList
@@ -139,12 +137,12 @@ class DevicesScreen(MachineScreen):
         )
         self._queue.show(
             [
-                (row.id, queue_text.format_queued_run(row, machine, running.get(row.id), width))
+                (row.id, device_text.format_queued_run(row, machine, running.get(row.id), width))
                 for row in machine.queue_rows
             ]
         )
         self.query_one("#queue-head", StyledText).set_content(
-            queue_text.format_queue_header(width) if machine.queue_rows else styled((f" {EMPTY}", "muted"))
+            device_text.format_queue_header(width) if machine.queue_rows else styled((f" {EMPTY}", "muted"))
         )
         self.query_one("#queue-title", StyledText).set_content(
             styled(*_title(machine, format_queue_end(machine, running)))
@@ -166,7 +164,7 @@ class DevicesScreen(MachineScreen):
     def _show_wait_reason(self) -> None:
         """Show the whole reason below the queue if its row has no room for it."""
         row = self._cursor_row()
-        hidden = row is not None and not queue_text.reason_fits(row, self._columns)
+        hidden = row is not None and not device_text.reason_fits(row, self._columns)
         self.query_one("#wait-reason").display = hidden
         self.query_one("#wait-reason", StyledText).set_content(
             styled((f"{row.id}: {row.waits_for}" if row and hidden else "", "muted"))

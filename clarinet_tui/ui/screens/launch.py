@@ -23,8 +23,7 @@ from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, TaskSamples, View
 from clarinet_tui.ui.text import launch as launch_text
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
-from clarinet_tui.ui.widgets.launch_fields import Choices, LaunchFields, SampleGrid
-from clarinet_tui.ui.widgets.setting_list import SettingList
+from clarinet_tui.ui.widgets.launch_fields import Choices, LaunchFields, SampleGrid, SettingList
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.errors import describe_error
 from core.tasks import parse_task

@@ -15,8 +15,8 @@ from clarinet_tui.history.axes import AXES, Axis, find_axis
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, RunActionScreen, next_value
 from clarinet_tui.ui.snapshot.references import NONE_SHOWN, REFERENCE_KINDS, REFERENCE_NAMES, ReferenceRequest
 from clarinet_tui.ui.snapshot.snapshot import DetailRequest, HistorySnapshot, ViewRequest
-from clarinet_tui.ui.text import run_summary
-from clarinet_tui.ui.text.alarms import format_alarms
+from clarinet_tui.ui.text import run as run_text
+from clarinet_tui.ui.text.run import format_alarms
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.log_tail import LogTail
@@ -168,10 +168,10 @@ class LiveScreen(RunActionScreen):
             self.call_after_refresh(self.focus_first_chart)
         side = max(20, self.query_one("#side").size.width - 3)
         about = (
-            self._format_runs(side) if len(self._charts.runs) > 1 else run_summary.format_about(run, self.state.now())
+            self._format_runs(side) if len(self._charts.runs) > 1 else run_text.format_overview(run, self.state.now())
         )
-        self.query_one("#live-title", StyledText).set_content(run_summary.format_title(run))
-        self.query_one("#live-progress", StyledText).set_content(run_summary.format_run_progress(run, width - 2))
+        self.query_one("#live-title", StyledText).set_content(run_text.format_title(run))
+        self.query_one("#live-progress", StyledText).set_content(run_text.format_run_progress(run, width - 2))
         self.query_one("#live-line", StyledText).set_content(metrics_text.format_metrics_line(curves))
         self.query_one("#live-about", StyledText).set_content(about)
         self.query_one("#live-alarms").display = bool(curves.alarms)

@@ -1,8 +1,9 @@
-"""Devices as text: load, runs and other processes."""
+"""The Devices view as text: devices with their load, runs and other processes, the queue, and the last ended runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -10,16 +11,19 @@ from textual.content import Content
 from clarinet_tui.devices.placement import unavailable_reason
 from clarinet_tui.text import (
     fit_width,
+    format_age_of,
     format_bytes,
     format_count,
     format_duration,
+    format_energy,
     format_memory,
+    format_percent,
     format_seed,
     format_task,
     progress_bar,
     sparkline,
 )
-from clarinet_tui.ui.text.styled import GAP, Span, styled
+from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, fit_cell, styled
 
 if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device, DeviceProcess, Partition
@@ -93,7 +97,7 @@ def format_device(
     use: Sequence[float] = (),
 ) -> Content:
     """Format a device with its use so far in percent, and a line for each run and process on it."""
-    name_width, bar_width = _column_widths(width)
+    name_width, bar_width = _device_widths(width)
     name = fit_width(format_device_name(device), name_width)
     first = styled(
         (f" {device.label:<7} ", "strong"),
@@ -119,7 +123,7 @@ def format_device(
 
 
 def format_device_header(width: int) -> Content:
-    names, bars = _column_widths(width)
+    names, bars = _device_widths(width)
     titles = f" {'device':<7} {'':<{names}} {'use':<{bars + 8}}{'memory':<{bars + 17}}{'°C':>5}{'slots':>6}"
     return styled((titles, "muted"))
 
@@ -139,7 +143,7 @@ def format_partition(partition: Partition, width: int) -> Content:
     return line.truncate(width, ellipsis=True)
 
 
-def _column_widths(width: int) -> tuple[int, int]:
+def _device_widths(width: int) -> tuple[int, int]:
     """The widths of a device's name and of a bar."""
     return (17, 5) if width < 100 else (NAME, max(0, min(30, (width - 110) // 2)))
 
@@ -178,3 +182,117 @@ def _format_process_line(process: DeviceProcess) -> Content:
     memory = "" if process.memory is None else f", {format_bytes(process.memory)}"
     use, role = ("compute", "warn") if process.computes else ("graphics", "muted")
     return styled((f"{MARGIN}{_format_process(process)} {use}{memory}", role))
+
+
+QUEUE_COLUMNS = (("", 3), ("", 1), ("run", 9), ("method", 15), ("task", 7), ("seed", 4), ("device", 7))
+"""Titles and widths; the rest of the line is for what a run waits for."""
+WIDE = 92
+"""Width from which the columns of method and task grow."""
+
+
+def _queue_widths(width: int) -> list[int]:
+    extra = max(0, min(16, (width - WIDE) // 6))
+    return [size + (extra if title in ("method", "task") else 0) for title, size in QUEUE_COLUMNS]
+
+
+def format_queue_header(width: int) -> Content:
+    titles = [f"{title:<{size}}" for (title, _), size in zip(QUEUE_COLUMNS, _queue_widths(width), strict=True)]
+    return styled((" " + " ".join([*titles, "waits for"]), "muted"))
+
+
+def format_queued_run(row: QueueRow, machine: MachineSnapshot, run: RunRow | None, width: int) -> Content:
+    started_on = machine.find_device(row.started_on)
+    device = (started_on.label if started_on else row.started_on) if row.started_on else row.device
+    glyph: Span = ("▸", "live") if row.started_on else ("‖", "warn") if row.is_paused else ("◦", "muted")
+    spans: list[Span] = [
+        (f"{row.position or ''}".rjust(3), "muted"),
+        glyph,
+        (row.id, "muted"),
+        (row.method, ""),
+        (format_task(row.task), ""),
+        (format_seed(row.seed).rjust(4), ""),
+        (device, "muted"),
+    ]
+    cells = [fit_cell(styled(span), size) for span, size in zip(spans, _queue_widths(width), strict=True)]
+    line = Content(" ").join([Content(""), *cells, styled(*_state_spans(row, machine, run))])
+    return line.truncate(width, ellipsis=True)
+
+
+def reason_fits(row: QueueRow, width: int) -> bool:
+    """Whether the line has room for all that the run waits for."""
+    return sum(_queue_widths(width)) + len(QUEUE_COLUMNS) + 1 + len(row.waits_for) <= width
+
+
+def _state_spans(row: QueueRow, machine: MachineSnapshot, run: RunRow | None) -> list[Span]:
+    if row.is_stopping:
+        return [("stopping", "warn")]
+    if row.started_on:
+        return format_progress(run) if run else [("starting", "live")]
+    if row.wait_reason:
+        return [(row.waits_for, "warn" if row.is_paused or machine.queue.paused else "muted")]
+    if machine.supervisor_host:
+        return [(f"the supervisor of {machine.supervisor_host}", "muted")]
+    return [("starts next" if machine.has_supervisor else "the supervisor", "good")]
+
+
+def makespan(seconds: Iterable[float], slots: int, busy: Iterable[float] = ()) -> float:
+    """Return the time until the last run ends, if each starts on the slot that is free first.
+
+    `busy` has the time until each occupied slot is free.
+    """
+    ends = [*busy]
+    ends += [0.0] * max(slots - len(ends), 0 if ends else 1)
+    heapq.heapify(ends)
+    for duration in seconds:
+        heapq.heapreplace(ends, ends[0] + duration)
+    return max(ends)
+
+
+def format_queue_end(machine: MachineSnapshot, running: Mapping[str, RunRow]) -> str:
+    """Format when all runs of the queue will have ended; empty without runs, or if no duration is known."""
+    waiting = [row for row in machine.waiting if not row.is_paused]
+    started = [running.get(row.id) for row in machine.queue_rows if not row.is_waiting]
+    left = [run.seconds_left for run in started if run and run.seconds_left is not None]
+    seconds = [row.seconds for row in waiting if row.seconds is not None]
+    unknown = len(waiting) - len(seconds) + len(started) - len(left)
+    if not seconds and not left:
+        return ""
+    slots = sum(machine.queue.slots_for(device.key) for device in machine.devices if device.is_gpu) or 1
+    end = format_duration(makespan(seconds, slots, left))
+    return f"done in about {end}" + (f", plus {format_count(unknown, 'run')} of unknown time" if unknown else "")
+
+
+def format_ended_runs(runs: Sequence[RunRow], now: float, width: int) -> Content:
+    """Format these runs below each other, in the columns of the queue."""
+    lines = [styled((" Last ended", "strong")), *(_format_ended_run(run, now, width) for run in runs)]
+    return Content("\n").join(lines) if runs else styled()
+
+
+def _format_ended_run(run: RunRow, now: float, width: int) -> Content:
+    style = STATE_STYLES[run.state]
+    spans: list[Span] = [
+        ("", ""),
+        (style.glyph, style.role),
+        (run.id, "muted"),
+        (run.method or "?", ""),
+        (format_task(run.task), ""),
+        (format_seed(run.seed).rjust(4), ""),
+        (run.device or "", "muted"),
+    ]
+    cells = [fit_cell(styled(span), size) for span, size in zip(spans, _queue_widths(width), strict=True)]
+    age = f"{format_age_of(run.ended or 0.0, now):<8}"
+    accuracy = (f"{format_percent(run.target_accuracy):>5}", "strong")
+    start = Content(" ").join([Content(""), *cells, styled(accuracy, (f"  {age}  ", "muted"))])
+    use = format_use(run)
+    use = use if start.cell_length + len(use) <= width else use.partition(",")[0]
+    return (start + styled((use, "muted"))).truncate(width, ellipsis=True)
+
+
+def format_use(run: RunRow) -> str:
+    """Format the time of a run, and the use, memory and energy of its GPU, or the memory of its processes."""
+    parts = ["" if not run.seconds else format_duration(run.seconds)]
+    parts.append("" if run.gpu_use is None else f"GPU {run.gpu_use:.0f} %")
+    memory = run.gpu_memory if run.gpu_memory is not None else run.memory
+    parts.append("" if memory is None else format_bytes(memory))
+    parts.append("" if run.energy is None else format_energy(run.energy))
+    return ", ".join(filter(None, parts))

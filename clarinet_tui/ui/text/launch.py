@@ -12,8 +12,7 @@ from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.place import PlaceName
 from clarinet_tui.text import format_count, format_duration, format_task
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
-from clarinet_tui.ui.text.devices import NAME, format_device_name, format_load, format_occupants
-from clarinet_tui.ui.text.queue import makespan
+from clarinet_tui.ui.text.devices import NAME, format_device_name, format_load, format_occupants, makespan
 from clarinet_tui.ui.text.styled import GAP, Span, fit_cell, styled
 from core.config import SettingSpec, describe_type
 from core.errors import InputError

@@ -1,15 +1,19 @@
-"""Tables in the app: cells as spans of exactly their column's width."""
+"""Tables in the app: cells as spans of exactly their column's width, and the table of groups of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
-from clarinet_tui.tables.table import Table, fit_columns
-from clarinet_tui.text import printable
+from clarinet_tui.tables.table import Cell, Column, Table, fit_columns, make_table
+from clarinet_tui.text import format_mean, format_percent, format_task, printable
 from clarinet_tui.ui.text.styled import Span, styled
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.queries import GroupField, RunGroup
 
 
 def format_table(table: Table, width: int, gap: int = 2) -> list[Content]:
@@ -40,3 +44,38 @@ def fit_spans(spans: Iterable[Span], width: int, *, right: bool = False) -> list
         cut.append((f"{set_cell_size(text, size - 1)}…" if size < cell_len(text) and size > 1 else short, role))
         left -= size
     return cut
+
+
+GROUPINGS: dict[str, tuple[GroupField, ...]] = {
+    "method and task": ("method", "task"),
+    "method": ("method",),
+    "task": ("task",),
+}
+
+
+def group_table(groups: Sequence[RunGroup], fields: Sequence[GroupField]) -> Table:
+    """Describe the groups; the number of finished runs is beside their mean: 81.2 ± 1.4 (n=5)."""
+    columns = [
+        *(Column(name, least=12) for name in fields),
+        Column("runs", right=True),
+        Column("", name="running"),
+        Column("target", right=True),
+        Column("best", right=True),
+        Column("presets", least=8),
+    ]
+    rows = []
+    for group in groups:
+        named = zip(fields, group.values, strict=True)
+        names = (format_task(value) if name == "task" else value or "?" for name, value in named)
+        mean = format_mean(group.mean, group.std, 1) + (f" (n={group.measured})" if group.measured else "")
+        rows.append(
+            (
+                *(Cell(name, "strong") for name in names),
+                Cell(str(group.runs), "muted"),
+                Cell(f"▸{group.running}" if group.running else "", "live"),
+                Cell(mean),
+                Cell(format_percent(group.best), "muted"),
+                Cell(", ".join(group.presets), "muted"),
+            )
+        )
+    return make_table(columns, rows)

@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from clarinet_tui.ui.error_guard import guard_render_line
-from clarinet_tui.ui.text.board_layout import BoardLayout, CellPosition
+from clarinet_tui.ui.text.board import BoardLayout, CellPosition
 from clarinet_tui.ui.text.styled import Spans
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.styled_text import RoleStyles, role_classes, role_css

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from clarinet_tui.ui.snapshot.snapshot import DetailPart, DetailRequest
-from clarinet_tui.ui.text.run_summary import format_summary
+from clarinet_tui.ui.text.run import format_summary
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.styled_text import StyledText
@@ -169,7 +169,7 @@ class RunDetail(GuardedHandlers, Vertical):
             self.query_one("#pane-scroll", VerticalScroll).scroll_home(animate=False)
 
     def _pane_text(self, run: RunRow) -> Content:
-        from clarinet_tui.ui.text.run_panes import format_about, format_settings
+        from clarinet_tui.ui.text.run import format_about, format_settings
 
         if self.pane == "settings":
             return format_settings(run, self._detail, self._text_width)
