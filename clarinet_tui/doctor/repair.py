@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from clarinet_tui.history.database import DamagedHistoryError, database_path
-from clarinet_tui.history.reindex import find_mismatches, open_history, reindex, repair_run
+from clarinet_tui.history.ingest import delete_run, ingest_run
+from clarinet_tui.history.reindex import find_mismatches, open_history, reindex
 from clarinet_tui.history.states import update_history
 from clarinet_tui.queue.queue_file import QUEUE_FILE, lock_queue, read_queue
 from clarinet_tui.runs.directory import RunDirectory, list_runs
@@ -68,7 +69,8 @@ def _repair_history(runs_dir: Path) -> Iterator[str]:
             if db.rows("PRAGMA quick_check(1)")[0][0] != "ok":
                 raise DamagedHistoryError(path, "damaged pages")
             for run, mismatch in list(find_mismatches(db, runs_dir, rows=True)):
-                repair_run(db, run)
+                delete_run(db, run.id)
+                ingest_run(db, run)
                 yield f"run {run.id}: {mismatch}: ingested again"
             update_history(db, runs_dir)
     except DamagedHistoryError as error:

@@ -26,7 +26,12 @@ def read_series(
     """
     if level_of(metric) == "evaluation":
         return _read_evaluated(db, run_id, metric, start, stop)
-    first, last = _read_extent(db, run_id)
+    extent = db.row(
+        """SELECT (SELECT iteration FROM iterations WHERE run = :run ORDER BY iteration LIMIT 1),
+        (SELECT iteration FROM iterations WHERE run = :run ORDER BY iteration DESC LIMIT 1)""",
+        {"run": run_id},
+    )
+    first, last = extent if extent and extent[0] is not None else (0, -1)
     first, last = max(first, start if start is not None else first), min(last, (stop - 1) if stop is not None else last)
     if last < first:
         return _merge_into_columns([], 0, 1.0)
@@ -54,16 +59,6 @@ def list_metrics(db: Database, run_id: str) -> list[str]:
     row = db.row(f"SELECT {counts} FROM evaluations WHERE run = ?", (run_id,))
     evaluated = [name for name, count in zip(evaluation_metrics, row or (), strict=False) if count]
     return known + sorted(names - set(known)) + evaluated
-
-
-def _read_extent(db: Database, run: str) -> tuple[int, int]:
-    """Return the first and the last iteration; (0, -1) if there are none."""
-    row = db.row(
-        """SELECT (SELECT iteration FROM iterations WHERE run = :run ORDER BY iteration LIMIT 1) AS first,
-        (SELECT iteration FROM iterations WHERE run = :run ORDER BY iteration DESC LIMIT 1) AS last""",
-        {"run": run},
-    )
-    return (row["first"], row["last"]) if row and row["first"] is not None else (0, -1)
 
 
 def _read_buckets(db: Database, run: str, metric: str, start: int, stop: int, level: int) -> "Buckets":

@@ -69,24 +69,20 @@ def measure_speeds(db: Database, kind: RunKind, phases: Collection[Phase]) -> Sp
 
 
 def _measure_phases(db: Database, runs: Collection[str]) -> dict[Phase, float]:
+    """Return the median over runs of the seconds of an iteration, added up from evaluation to evaluation."""
     speeds: dict[Phase, list[float]] = {}
     for run in runs:
-        for phase, (iterations, seconds) in _sum_phases(db, run).items():
-            speeds.setdefault(phase, []).append(seconds / iterations)
+        totals: dict[Phase, tuple[int, float]] = {}
+        last_iteration, last_seconds = 0, 0.0
+        for iteration, seconds, stage, adapts in db.tuples(_POINTS, {"run": run}):
+            if stage and iteration > last_iteration and seconds > last_seconds:
+                phase = Phase(stage, bool(adapts))
+                before = totals.get(phase, (0, 0.0))
+                totals[phase] = before[0] + iteration - last_iteration, before[1] + seconds - last_seconds
+            last_iteration, last_seconds = iteration, seconds
+        for phase, (iterations, phase_seconds) in totals.items():
+            speeds.setdefault(phase, []).append(phase_seconds / iterations)
     return {phase: median(values) for phase, values in speeds.items()}
-
-
-def _sum_phases(db: Database, run: str) -> dict[Phase, tuple[int, float]]:
-    """Return the iterations and seconds of each phase of a run, added up from evaluation to evaluation."""
-    totals: dict[Phase, tuple[int, float]] = {}
-    last_iteration, last_seconds = 0, 0.0
-    for iteration, seconds, stage, adapts in db.tuples(_POINTS, {"run": run}):
-        if stage and iteration > last_iteration and seconds > last_seconds:
-            phase = Phase(stage, bool(adapts))
-            before = totals.get(phase, (0, 0.0))
-            totals[phase] = before[0] + iteration - last_iteration, before[1] + seconds - last_seconds
-        last_iteration, last_seconds = iteration, seconds
-    return totals
 
 
 _SIMILAR_RUN = """SELECT other.seconds,

@@ -138,7 +138,7 @@ def ingest_all(db: Database, runs_dir: Path, progress: Progress = no_progress) -
     new = {run_id: size[0] for run_id, size in sizes.items() if run_id not in ingested}
     changed = [run_id for run_id in ids if ingested.pop(run_id, None) != sizes[run_id]]
     total, count = len(changed), 0
-    if is_worthwhile(new):
+    if len(new) >= MIN_RUNS and sum(new.values()) >= MIN_BYTES and process_count() > 1:
         with closing(ingest_parts(db, runs_dir, new)) as parts:
             for merged, rows in parts:
                 changed, count = [run_id for run_id in changed if run_id not in merged], count + rows
@@ -167,11 +167,6 @@ class Part(msgspec.Struct):
 
     path: str
     ids: list[str]
-
-
-def is_worthwhile(sizes: Mapping[str, int]) -> bool:
-    """Return whether new runs with journals of these sizes are ingested faster by several processes."""
-    return len(sizes) >= MIN_RUNS and sum(sizes.values()) >= MIN_BYTES and process_count() > 1
 
 
 def process_count() -> int:

@@ -222,21 +222,22 @@ def read_run_groups(
             json_group_array({finished}) AS accuracies,
             json_group_array(DISTINCT preset) AS presets
         FROM runs WHERE {where} GROUP BY {columns} ORDER BY avg({finished}) DESC NULLS LAST, {columns}"""
-    return [_make_group(dict(row), fields) for row in db.rows(sql, parameters)]
-
-
-def _make_group(row: dict[str, Any], fields: Sequence[GroupField]) -> RunGroup:
-    accuracies = [float(value) for value in msgspec.json.decode(row["accuracies"]) if value is not None]
-    return RunGroup(
-        values=tuple(row[name] for name in fields),
-        runs=row["runs"],
-        running=row["running"],
-        measured=len(accuracies),
-        mean=fmean(accuracies) if accuracies else None,
-        std=stdev(accuracies) if len(accuracies) > 1 else None,
-        best=max(accuracies, default=None),
-        presets=tuple(sorted(filter(None, msgspec.json.decode(row["presets"])))),
-    )
+    groups = []
+    for row in db.rows(sql, parameters):
+        accuracies = [float(value) for value in msgspec.json.decode(row["accuracies"]) if value is not None]
+        groups.append(
+            RunGroup(
+                values=tuple(row[name] for name in fields),
+                runs=row["runs"],
+                running=row["running"],
+                measured=len(accuracies),
+                mean=fmean(accuracies) if accuracies else None,
+                std=stdev(accuracies) if len(accuracies) > 1 else None,
+                best=max(accuracies, default=None),
+                presets=tuple(sorted(filter(None, msgspec.json.decode(row["presets"])))),
+            )
+        )
+    return groups
 
 
 @dataclass(frozen=True)
@@ -341,16 +342,12 @@ def read_open_alarms(db: Database, run_id: str) -> list[Alarm]:
         elif isinstance(kind, str):
             alarms.pop(kind, None)
             if fields.get("over") is not True:
-                alarms[kind] = _make_alarm(kind, fields)
+                iteration, time = fields.get("iteration"), fields.get("time")
+                alarms[kind] = Alarm(
+                    kind=kind[:MAX_KIND_LENGTH],
+                    message=str(fields.get("message", "")),
+                    advice=str(fields.get("advice", "")),
+                    iteration=iteration if isinstance(iteration, int) else None,
+                    time=time if isinstance(time, float | int) else None,
+                )
     return list(alarms.values())
-
-
-def _make_alarm(kind: str, fields: dict[str, Any]) -> Alarm:
-    iteration, time = fields.get("iteration"), fields.get("time")
-    return Alarm(
-        kind=kind[:MAX_KIND_LENGTH],
-        message=str(fields.get("message", "")),
-        advice=str(fields.get("advice", "")),
-        iteration=iteration if isinstance(iteration, int) else None,
-        time=time if isinstance(time, float | int) else None,
-    )

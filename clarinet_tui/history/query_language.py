@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from msgspec import inspect
 
 from clarinet_tui.runs.state import RunState
-from core.config import SettingSpec, setting_specs
+from core.config import setting_specs
 from core.errors import InputError
 from core.tasks import parse_task
 
@@ -138,11 +138,6 @@ def _match_note(value: str) -> Condition:
     return _exists("notes WHERE notes.run = runs.id", "notes.note", f"*{value}*")
 
 
-def _match_alarm(value: str) -> Condition:
-    """Match open alarms; alarm:* is any."""
-    return _exists("json_each(ifnull(runs.alarms, '[]')) WHERE 1", "json_each.value", value)
-
-
 def parse_number(text: str) -> float:
     if not re.fullmatch(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})(e[+-]?\d{1,3})?%?", text, re.ASCII | re.IGNORECASE):
         raise ValueError
@@ -242,7 +237,10 @@ FIELDS = {
     "name": text_field("runs.name", before="*", after="*"),
     "tag": matching_field("a tag", _match_tag),
     "note": matching_field("a text", _match_note),
-    "alarm": matching_field("a kind of alarm", _match_alarm),
+    "alarm": matching_field(  # open ones
+        "a kind of alarm",
+        lambda value: _exists("json_each(ifnull(runs.alarms, '[]')) WHERE 1", "json_each.value", value),
+    ),
     "device": text_field("runs.device"),
     "host": text_field("runs.host"),
     "stage": text_field("runs.stage"),
@@ -284,19 +282,19 @@ def find_field(name: str) -> QueryField | None:
 @cache
 def setting_fields() -> Mapping[str, QueryField]:
     """Return a field for each setting whose name is not already that of a field."""
-    return {spec.name: _make_field(spec) for spec in setting_specs() if spec.name not in FIELDS}
-
-
-def _make_field(spec: SettingSpec) -> QueryField:
-    column = f"(SELECT config ->> '$.{spec.name}' FROM configs WHERE configs.run = runs.id)"
-    match spec.plain_type:
-        case inspect.IntType() | inspect.FloatType():
-            return number_field(column)
-        case inspect.BoolType():
-            return choice_field(column, {"true": "1", "false": "0"})
-        case inspect.LiteralType(values):
-            return choice_field(column, {str(value): str(value) for value in values})
-    return text_field(column)
+    fields = {}
+    for spec in setting_specs():
+        column = f"(SELECT config ->> '$.{spec.name}' FROM configs WHERE configs.run = runs.id)"
+        match spec.plain_type:
+            case inspect.IntType() | inspect.FloatType():
+                fields[spec.name] = number_field(column)
+            case inspect.BoolType():
+                fields[spec.name] = choice_field(column, {"true": "1", "false": "0"})
+            case inspect.LiteralType(values):
+                fields[spec.name] = choice_field(column, {str(value): str(value) for value in values})
+            case _:
+                fields[spec.name] = text_field(column)
+    return {name: field for name, field in fields.items() if name not in FIELDS}
 
 
 @dataclass(frozen=True)

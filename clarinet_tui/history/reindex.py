@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clarinet_tui.history import database
 from clarinet_tui.history.database import DamagedHistoryError, Database, OutdatedHistoryError, connect, database_path
-from clarinet_tui.history.ingest import Progress, delete_run, ingest_all, ingest_run, no_progress
+from clarinet_tui.history.ingest import Progress, ingest_all, ingest_run, no_progress
 from clarinet_tui.history.journal_batches import Position, ReplacedFileError, advance
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.files import UnreadableFileError, open_file
@@ -114,12 +114,6 @@ def find_mismatch(db: Database, run: RunDirectory, *, rows: bool = False) -> str
     if position.offset and _read_position(run, position.offset) != position:
         return "its journal is not the one that was ingested"
     return _compare_rows(db, run) if rows else ""
-
-
-def repair_run(db: Database, run: RunDirectory) -> None:
-    """Ingest a run again from the start."""
-    delete_run(db, run.id)
-    ingest_run(db, run)
 
 
 def find_mismatches(db: Database, runs_dir: Path, *, rows: bool = False) -> Iterator[tuple[RunDirectory, str]]:

@@ -27,7 +27,6 @@ SELECT_UPPER_LEVEL = (
         min(low), max(high), total(total), sum(count), sum(missing) FROM rollups
     WHERE run = ? AND level = ? AND bucket >= ? AND bucket < ? AND metric = ? GROUP BY upper_bucket"""
 )
-Rollup = tuple[float | None, float | None, float, int, int]
 Columns = Mapping[str, Sequence[Any]]
 Bucket = tuple[int, Sequence[str | None], Columns]
 """A bucket of iterations on level 1: its number, their column `other`, and their metrics with a column."""
@@ -98,7 +97,9 @@ def _read_buckets(connection: sqlite3.Connection, run: str, start: int, stop: in
 def _split_buckets(groups: Sequence[tuple[RowLayout, list[IterationRow]]]) -> Iterator[Bucket]:
     """Yield the buckets of iterations in memory, which need not be read again."""
     pieces = (
-        (number, layout, rows) for layout, all_rows in groups for number, rows in groupby(all_rows, key=_bucket_of)
+        (number, layout, rows)
+        for layout, all_rows in groups
+        for number, rows in groupby(all_rows, key=lambda row: row[1] // BASE)
     )
     for bucket, same in groupby(pieces, key=itemgetter(0)):
         others: list[str | None] = []
@@ -111,35 +112,19 @@ def _split_buckets(groups: Sequence[tuple[RowLayout, list[IterationRow]]]) -> It
         yield bucket, others, columns
 
 
-def _bucket_of(row: IterationRow) -> int:
-    iteration: int = row[1]
-    return iteration // BASE
-
-
 def _lowest_level(bucket: int, others: Sequence[str | None], columns: Columns) -> Iterator[tuple[Any, ...]]:
-    """Yield the metrics of a bucket on level 1."""
-    other_values = _decode_others(others) if any(others) else {}
-    for metric in {**columns, **other_values}:
-        if rollup := _rollup(columns.get(metric, ()), other_values.get(metric, ())):
-            yield (metric, bucket, *rollup)
-
-
-def _decode_others(others: Sequence[str | None]) -> dict[str, list[Any]]:
-    """Return the metrics of the column `other`; values that are not finite are texts."""
-    values: dict[str, list[Any]] = {}
+    """Yield the metrics of a bucket on level 1; in the column `other`, values that are not finite are texts."""
+    other_values: dict[str, list[Any]] = {}
     for other in filter(None, others):
         for name, value in msgspec.json.decode(other).items():
-            values.setdefault(name, []).append(value)
-    return values
-
-
-def _rollup(column: Sequence[Any], other_values: Sequence[Any]) -> Rollup | None:
-    """Roll up one metric of one bucket; None if it has no value."""
-    finite = [value for value in column if value is not None] if None in column else column
-    missing = 0
-    if other_values:
-        missing = sum(isinstance(value, str) for value in other_values)
-        finite = [*finite, *(value for value in other_values if not isinstance(value, str))]
-    if finite:
-        return min(finite), max(finite), float(sum(finite)), len(finite), missing
-    return (None, None, 0.0, 0, missing) if missing else None
+            other_values.setdefault(name, []).append(value)
+    for metric in {**columns, **other_values}:
+        column, missing = columns.get(metric, ()), 0
+        finite = [value for value in column if value is not None] if None in column else column
+        if metric in other_values:
+            missing = sum(isinstance(value, str) for value in other_values[metric])
+            finite = [*finite, *(value for value in other_values[metric] if not isinstance(value, str))]
+        if finite:
+            yield metric, bucket, min(finite), max(finite), float(sum(finite)), len(finite), missing
+        elif missing:
+            yield metric, bucket, None, None, 0.0, 0, missing

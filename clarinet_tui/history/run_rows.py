@@ -112,35 +112,37 @@ def ingest_annotations(db: Database, run: RunDirectory, start: Position) -> int:
         if moved.rowcount == 0:
             return 0
         for _, fields in lines:
-            if fields is not None:
-                _write_annotation(connection, run.id, fields)
+            if fields is None:
+                continue
+            time = fields.get("time") if isinstance(fields.get("time"), float | int) else None
+            tag, note = fields.get("tag"), fields.get("note")
+            match fields["event"]:
+                case "created" if time is not None:
+                    connection.execute("UPDATE runs SET created = ? WHERE id = ?", (time, run.id))
+                case "tagged" if isinstance(tag, str):
+                    connection.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", (run.id, tag, time))
+                case "untagged":
+                    connection.execute("DELETE FROM tags WHERE run = ? AND tag = ?", (run.id, str(tag)))
+                case "noted" if isinstance(note, str) and note:
+                    connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (run.id, note, time))
+                case "noted":
+                    connection.execute("DELETE FROM notes WHERE run = ?", (run.id,))
         if any(fields is None for _, fields in lines):
             update_problems(connection, run)
     return len(lines)
 
 
-def _write_annotation(connection: sqlite3.Connection, run: str, fields: dict[str, Any]) -> None:
-    time = fields.get("time") if isinstance(fields.get("time"), float | int) else None
-    tag, note = fields.get("tag"), fields.get("note")
-    match fields["event"]:
-        case "created" if time is not None:
-            connection.execute("UPDATE runs SET created = ? WHERE id = ?", (time, run))
-        case "tagged" if isinstance(tag, str):
-            connection.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", (run, tag, time))
-        case "untagged":
-            connection.execute("DELETE FROM tags WHERE run = ? AND tag = ?", (run, str(tag)))
-        case "noted" if isinstance(note, str) and note:
-            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (run, note, time))
-        case "noted":
-            connection.execute("DELETE FROM notes WHERE run = ?", (run,))
-
-
 def write_batch(db: Database, run: str, batch: JournalBatch, run_columns: dict[str, Any]) -> None:
     """Write a batch inside a transaction, and the columns of `runs` that come from other files of the run."""
     connection = db.connection
-    superseded_metrics: set[str] = set()
-    if batch.superseded_after is not None:
-        superseded_metrics = _supersede(connection, run, batch.superseded_after)
+    metrics = {metric for layout in batch.layouts.values() for metric in layout.metrics}
+    after = batch.superseded_after
+    if after is not None:  # a resumed run records these again
+        connection.execute("DELETE FROM iterations WHERE run = ? AND iteration > ?", (run, after))
+        connection.execute("DELETE FROM evaluations WHERE run = ? AND iteration > ?", (run, after))
+        sql = "UPDATE events SET superseded = 1 WHERE run = ? AND (iteration > ? OR ? < 0)"
+        connection.execute(sql, (run, after, after))
+        metrics |= rollups.delete_after(connection, run, after)
     for position in batch.attempt_starts:  # the line before may have been torn when a worker was killed
         connection.execute(
             """DELETE FROM events WHERE run = ? AND event = 'damaged' AND json_extract(fields, '$.end') = ?
@@ -149,48 +151,31 @@ def write_batch(db: Database, run: str, batch: JournalBatch, run_columns: dict[s
         )
     for layout, rows in batch.iterations:
         connection.executemany(layout.insert_sql, rows)
-    events = [_event_values(run, event) for event in batch.events]
+    events = [
+        (
+            run,
+            event.position,
+            event.get("time", NUMBER),
+            event.name,
+            event.iteration,
+            event.get("seconds", NUMBER),
+            event.get("message", str),
+            int(event.superseded),
+            msgspec.json.encode(event.fields).decode(),
+        )
+        for event in batch.events
+    ]
     for table, table_rows in (("evaluations", batch.evaluations), ("samples", batch.samples), ("events", events)):
         places = ", ".join("?" * len(TABLES[table].columns))
         connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", table_rows)
-    _write_rollups(connection, run, batch, superseded_metrics)
-    update_run_row(db, run, batch, run_columns)
-
-
-def _write_rollups(connection: sqlite3.Connection, run: str, batch: JournalBatch, superseded_metrics: set[str]) -> None:
     changed = [row[1] for _, rows in batch.iterations for row in rows]
     if batch.start.offset == 0 and changed and all(map(lt, changed, changed[1:])):
         rollups.build(connection, run, batch.iterations)
-        return
-    if batch.superseded_after is not None:
-        changed.append(batch.superseded_after + 1)
-    if changed:
-        metrics = superseded_metrics.union(*(layout.metrics for layout in batch.layouts.values()))
-        rollups.rebuild(connection, run, min(changed), max(changed), metrics)
-
-
-def _supersede(connection: sqlite3.Connection, run: str, iteration: int) -> set[str]:
-    """Delete what a resumed run records again, after this iteration; return the metrics to roll up again."""
-    connection.execute("DELETE FROM iterations WHERE run = ? AND iteration > ?", (run, iteration))
-    connection.execute("DELETE FROM evaluations WHERE run = ? AND iteration > ?", (run, iteration))
-    connection.execute(
-        "UPDATE events SET superseded = 1 WHERE run = ? AND (iteration > ? OR ? < 0)", (run, iteration, iteration)
-    )
-    return rollups.delete_after(connection, run, iteration)
-
-
-def _event_values(run: str, event: EventRow) -> tuple[Any, ...]:
-    return (
-        run,
-        event.position,
-        event.get("time", NUMBER),
-        event.name,
-        event.iteration,
-        event.get("seconds", NUMBER),
-        event.get("message", str),
-        int(event.superseded),
-        msgspec.json.encode(event.fields).decode(),
-    )
+    else:
+        changed += [after + 1] if after is not None else []
+        if changed:
+            rollups.rebuild(connection, run, min(changed), max(changed), metrics)
+    update_run_row(db, run, batch, run_columns)
 
 
 def update_run_row(db: Database, run: str, batch: JournalBatch, run_columns: dict[str, Any]) -> None:
@@ -210,7 +195,12 @@ def update_run_row(db: Database, run: str, batch: JournalBatch, run_columns: dic
     columns |= _read_times(connection, run) | _read_progress(connection, run) | _read_accuracies(connection, run)
     columns |= run_columns
     if batch.samples:
-        columns |= _summarize_samples(connection, run)
+        samples = connection.execute(
+            """SELECT nullif(max(max(ifnull(gpu_memory, 0), ifnull(gpu_memory_peak, 0))), 0) AS gpu_memory,
+            avg(gpu_use) AS gpu_use, max(memory) AS memory, sum(energy) AS energy FROM samples WHERE run = ?""",
+            (run,),
+        )
+        columns |= dict(samples.fetchone())
     if any(event.name in ATTEMPT_STARTS | {"alarm"} for event in batch.events):
         kinds = [alarm.kind for alarm in read_open_alarms(db, run)]
         columns["alarms"] = msgspec.json.encode(kinds).decode() if kinds else None
@@ -268,13 +258,3 @@ def _read_accuracies(connection: sqlite3.Connection, run: str) -> dict[str, Any]
         ).fetchone()
         accuracies["pseudo_label_accuracy"] = labelled[0] if labelled else None
     return accuracies
-
-
-def _summarize_samples(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
-    """Return peaks of memory, the mean use of the GPU, and its energy over all attempts."""
-    row = connection.execute(
-        """SELECT nullif(max(max(ifnull(gpu_memory, 0), ifnull(gpu_memory_peak, 0))), 0) AS gpu_memory,
-        avg(gpu_use) AS gpu_use, max(memory) AS memory, sum(energy) AS energy FROM samples WHERE run = ?""",
-        (run,),
-    ).fetchone()
-    return dict(row)

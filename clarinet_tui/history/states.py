@@ -51,52 +51,34 @@ def refresh_states(
     db.reopen_if_replaced()
     here = here or current_process()
     changed = 0
-    queue = _read_queue(runs_dir)
+    try:
+        queue = read_all_queues(runs_dir)
+    except InputError:  # it is damaged: commands that change it report that
+        queue = Queue()
     slurm = try_refresh(runs_dir)
-    jobs = {job.run: (job, slurm.answered_at) for job in slurm.jobs}
+    jobs = {job.run: job for job in slurm.jobs}
     queued = msgspec.json.encode([*(entry.id for entry in queue.entries), *jobs]).decode()
     for row in db.rows(_UNFINISHED, (queued,)):
         try:
             run = RunDirectory(runs_dir, row["id"])
         except InputError:
             continue
-        changed += _refresh_run(db, run, row, queue, jobs.get(run.id), now(), here)
+        if run.id in jobs:
+            state = _job_state(run, jobs[run.id], slurm.answered_at, row)
+        else:
+            state = _local_state(run, row, queue, now(), here)
+        if state == row["state"]:
+            continue
+        if state is RunState.LOST:
+            # The worker was dead before this: ingest its last lines now. If there are any, the row below has changed.
+            ingest_run(db, run)
+        with db.transaction() as connection:
+            updated = connection.execute(
+                "UPDATE runs SET state = ? WHERE id = ? AND state = ? AND journal_state = ? AND journal_changed IS ?",
+                (state, row["id"], row["state"], row["journal_state"], row["journal_changed"]),
+            )
+        changed += updated.rowcount
     return changed
-
-
-def _read_queue(runs_dir: Path) -> Queue:
-    """Return an empty queue instead of a damaged one: commands that change it report the damage."""
-    try:
-        return read_all_queues(runs_dir)
-    except InputError:
-        return Queue()
-
-
-def _refresh_run(
-    db: Database,
-    run: RunDirectory,
-    row: sqlite3.Row,
-    queue: Queue,
-    job: tuple[Job, float] | None,
-    now: float,
-    here: LockOwner,
-) -> bool:
-    state = _job_state(run, *job, row) if job else None
-    if state is None:
-        owner = read_lock_owner(run.lock)
-        alive = None if owner is None else is_held_by(run.lock, owner, here)
-        state = _queue_state(run, queue, alive) or _process_state(run, row, owner, alive, now)
-    if state == row["state"]:
-        return False
-    if state is RunState.LOST:
-        # The worker was dead before this: ingest its last lines now. If there are any, the row below has changed.
-        ingest_run(db, run)
-    with db.transaction() as connection:
-        updated = connection.execute(
-            "UPDATE runs SET state = ? WHERE id = ? AND state = ? AND journal_state = ? AND journal_changed IS ?",
-            (state, row["id"], row["state"], row["journal_state"], row["journal_changed"]),
-        )
-    return updated.rowcount > 0
 
 
 def _job_state(run: RunDirectory, job: Job, answered_at: float, row: sqlite3.Row) -> RunState:
@@ -115,26 +97,25 @@ def _job_state(run: RunDirectory, job: Job, answered_at: float, row: sqlite3.Row
     return RunState.RUNNING if recorded is RunState.RUNNING and has_worker else RunState.STARTING
 
 
-def _queue_state(run: RunDirectory, queue: Queue, alive: bool | None) -> RunState | None:
-    """Return the state of a queued run that has no worker yet."""
-    if alive or run.id not in queue:
-        return None
-    entry = queue[run.id]
-    if entry.is_waiting:
-        return RunState.QUEUED
-    return RunState.STARTING if never_started(run, entry) else None
-
-
-def _process_state(
-    run: RunDirectory, row: sqlite3.Row, owner: LockOwner | None, alive: bool | None, now: float
-) -> RunState:
+def _local_state(run: RunDirectory, row: sqlite3.Row, queue: Queue, now: float, here: LockOwner) -> RunState:
+    """Return the state of a run without a Slurm job, by its queue entry and its process."""
+    owner = read_lock_owner(run.lock)
+    alive = None if owner is None else is_held_by(run.lock, owner, here)
+    if not alive and run.id in queue:
+        entry = queue[run.id]
+        if entry.is_waiting:
+            return RunState.QUEUED
+        if never_started(run, entry):
+            return RunState.STARTING
     recorded = RunState(row["journal_state"])
     last_written = row["journal_changed"] or 0.0
     if recorded not in (RunState.QUEUED, RunState.RUNNING):
         return recorded
     if owner is not None and alive:
-        # The journal's time may come from another machine's clock, so either of the two checks is enough.
-        wrote = max(last_written, row["attempt_started"] or 0.0) >= owner.since or _recorded_by(run, owner)
+        wrote = max(last_written, row["attempt_started"] or 0.0) >= owner.since
+        if not wrote:  # perhaps the clock was set back, or the journal's time is of another machine's clock
+            environment = read_environment(run)
+            wrote = (environment.get("pid"), environment.get("boot")) == (owner.pid, owner.boot)
         return RunState.RUNNING if recorded is RunState.RUNNING and wrote else RunState.STARTING
     if recorded is RunState.QUEUED:
         # It has an empty journal and no queue entry: it is lost, in creation, or was cancelled.
@@ -144,9 +125,3 @@ def _process_state(
     if alive is False:
         return RunState.LOST
     return RunState.SILENT if now - last_written > SILENT_AFTER else RunState.RUNNING
-
-
-def _recorded_by(run: RunDirectory, owner: LockOwner) -> bool:
-    """Return whether this process has recorded its start; its pid shows it even if the clock was set back."""
-    environment = read_environment(run)
-    return (environment.get("pid"), environment.get("boot")) == (owner.pid, owner.boot)
