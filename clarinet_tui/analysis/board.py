@@ -1,7 +1,8 @@
 """The paper's board from history: tasks × methods, each cell with its runs, its mean and the published mean."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Literal, TypedDict, Unpack
@@ -162,7 +163,10 @@ def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: U
         if not record.is_finished and (row := record.row)
     ]
     seconds = [record.row.seconds for record in members if record.row.id in results and record.row.seconds]
-    published, template = find_published(method, task), _find_template(counted)
+    # A run of the first group with exactly its settings: one whose seed happens to match stage 1 differs.
+    exact = (record for group in counted[:1] for record in group.records if record.settings == group.settings)
+    template = next((record for record in exact if record.config and record.settings), None)
+    published = find_published(method, task)
     summary = summarise(result.selected.accuracy for result in results.values())
     return BoardCell(
         task=task,
@@ -227,12 +231,6 @@ def _missing(present: Collection[int | None], wanted: int) -> tuple[int, ...]:
     """Return the lowest seeds from 1 that have no run, as many as are wanted."""
     absent = (seed for seed in range(1, wanted + len(present) + 1) if seed not in present)
     return tuple(seed for seed, _ in zip(absent, range(max(0, wanted - len(present))), strict=False))
-
-
-def _find_template(groups: Sequence[ComparableRuns]) -> RunRecord | None:
-    """Return a run of the first group with exactly its settings; one whose seed happens to match stage 1 differs."""
-    exact = (record for group in groups[:1] for record in group.records if record.settings == group.settings)
-    return next((record for record in exact if record.config and record.settings), None)
 
 
 def _changes(template: RunRecord | None) -> tuple[str, ...]:
@@ -349,7 +347,16 @@ class Board:
         """Notes on the results of some methods: published numbers, data, changed settings, mixed runs."""
         cells = [cell for cell in self.cells.values() if cell.results and cell.method in methods]
         caution = (PUBLISHED_CAUTION,) if any(cell.published for cell in cells) else ()
-        return (*caution, *_merge_notes(cells))
+        about: dict[str, list[str]] = {}  # each note once, with the cells that it is about
+        for cell in cells:
+            name = f"{cell.task} {cell.method}"
+            for note in cell.notes:
+                about.setdefault(f"data: {note}", []).append(cell.task)
+            if cell.changes:
+                about.setdefault(f"settings: {', '.join(cell.changes)}", []).append(name)
+            for difference in cell.mixed:
+                about.setdefault(f"mixed: {difference}", []).append(name)
+        return (*caution, *(f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in about.items()))
 
     def table_of(self, method: str) -> MethodTable:
         """The first table with this method."""
@@ -373,11 +380,16 @@ def board_from_records(
     """Make the board of records, newest first; the default preset is that of most finished runs, or all with `mix`."""
     mix = options.get("mix", False)
     preset = preset or (None if mix else most_common_preset(records))
-    included = [record for record in records if preset is None or record.row.preset == preset]
     by_cell: dict[tuple[str, str], list[RunRecord]] = {}
-    for record in included:
-        if record.row.method and record.row.task:
-            by_cell.setdefault((record.row.method, record.row.task), []).append(record)
+    excluded: dict[str, list[str]] = {}
+    for record in records:
+        row = record.row
+        if preset is not None and row.preset != preset:
+            excluded.setdefault(f"preset {row.preset or 'unknown'}", []).append(row.id)
+        elif row.method and row.task:
+            by_cell.setdefault((row.method, row.task), []).append(record)
+        else:
+            excluded.setdefault(UNREADABLE, []).append(row.id)
     tasks = (*PAPER_TASKS, *sorted({task for _, task in by_cell} - set(PAPER_TASKS)))
     tables = _tables({method for method, _ in by_cell})
     cells = {
@@ -395,7 +407,7 @@ def board_from_records(
         preset=preset,
         mix=mix,
         query=query,
-        excluded=_excluded(records, included),
+        excluded=tuple(ExcludedRuns(reason, tuple(runs)) for reason, runs in excluded.items()),
     )
 
 
@@ -407,24 +419,19 @@ def most_common_preset(records: Sequence[RunRecord]) -> str | None:
     return frequent.most_common(1)[0][0] if frequent else None
 
 
-def _tables(methods: Iterable[str]) -> tuple[MethodTable, ...]:
+def _tables(present: set[str]) -> tuple[MethodTable, ...]:
     """The paper's two tables, then the project's own methods if any has runs, then other methods by kind."""
-    present = set(methods)
     others: dict[TableKind, list[str]] = {"no-adaptation": [], "reference": [], "other": []}
     for method in sorted(present - {*MAIN_METHODS, *ABLATIONS, *OWN_METHODS}):
-        others[_kind(method)].append(method)
+        kind: TableKind = "other"
+        with suppress(InputError):  # a plug-in that is not installed
+            family = find_method(method).family
+            kind = family if family == "no-adaptation" or family == "reference" else "other"
+        others[kind].append(method)
     tables = [MethodTable("main", MAIN_METHODS), MethodTable("ablation", ABLATION_METHODS)]
     if present & set(OWN_METHODS):
         tables.append(MethodTable("own", OWN_METHODS))
     return (*tables, *(MethodTable(kind, tuple(names)) for kind, names in others.items() if names))
-
-
-def _kind(method: str) -> TableKind:
-    try:
-        family = find_method(method).family
-    except InputError:  # a plug-in that is not installed
-        return "other"
-    return family if family == "no-adaptation" or family == "reference" else "other"
 
 
 def _averages(cells: Mapping[tuple[str, str], BoardCell]) -> dict[str, Average]:
@@ -439,32 +446,8 @@ def _averages(cells: Mapping[tuple[str, str], BoardCell]) -> dict[str, Average]:
     return averages
 
 
-def _excluded(records: Sequence[RunRecord], included: Sequence[RunRecord]) -> tuple[ExcludedRuns, ...]:
-    ids = {record.row.id for record in included}
-    reasons: dict[str, list[str]] = {}
-    for record in records:
-        if record.row.id not in ids:
-            reasons.setdefault(f"preset {record.row.preset or 'unknown'}", []).append(record.row.id)
-        elif not (record.row.method and record.row.task):
-            reasons.setdefault(UNREADABLE, []).append(record.row.id)
-    return tuple(ExcludedRuns(reason, tuple(runs)) for reason, runs in reasons.items())
-
-
 def _highest(means: Mapping[str, float]) -> frozenset[str]:
     if len(means) < 2:
         return frozenset()
     highest = max(means.values())
     return frozenset(method for method, mean in means.items() if mean == highest)
-
-
-def _merge_notes(cells: Sequence[BoardCell]) -> list[str]:
-    """List each note on data, settings and mixed runs once, after the cells that it is about."""
-    cells_by_note: dict[str, list[str]] = {}
-    for cell in cells:
-        for note in cell.notes:
-            cells_by_note.setdefault(f"data: {note}", []).append(cell.task)
-        if cell.changes:
-            cells_by_note.setdefault(f"settings: {', '.join(cell.changes)}", []).append(f"{cell.task} {cell.method}")
-        for difference in cell.mixed:
-            cells_by_note.setdefault(f"mixed: {difference}", []).append(f"{cell.task} {cell.method}")
-    return [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in cells_by_note.items()]

@@ -84,8 +84,11 @@ def board_table(
         return result(cell.summary, emphasis=emphasis, note=note, mark="†" if cell.mixed else "")
 
     rows = []
-    for task in _table_tasks(board, part):
+    is_published = any(published_average(method) is not None for method in part.methods)
+    for task in board.tasks:
         cells = [board.cells[method, task] for method in part.methods]
+        if not (task in PAPER_TASKS and is_published) and not any(cell.states or cell.excluded for cell in cells):
+            continue
         best = board.best(task, part.methods)
         rows.append(Row((_label(task), *(measured(cell, best) for cell in cells)), "measured"))
         if any(cell.published for cell in cells):
@@ -122,15 +125,6 @@ def _label(task: str) -> Cell:
     return Cell(format_task(task), "label", value=task, latex=latex)
 
 
-def _table_tasks(board: Board, part: MethodTable) -> Iterator[str]:
-    """Yield the tasks for which the table has runs or published results."""
-    is_published = any(published_average(method) is not None for method in part.methods)
-    for task in board.tasks:
-        cells = [board.cells[method, task] for method in part.methods]
-        if (task in PAPER_TASKS and is_published) or any(cell.states or cell.excluded for cell in cells):
-            yield task
-
-
 def _detail_rows(cells: list[BoardCell]) -> Iterator[tuple[str, list[str]]]:
     """Yield the rows below a task that have a value for any method."""
     distances = [cell.distance for cell in cells]
@@ -164,16 +158,16 @@ def _format_distance(cell: BoardCell) -> str:
 def rule_table(board: Board, decimals: int = DECIMALS, plus_minus: str | None = " ± ") -> Table | None:
     """Return the same runs under each selection rule, for every cell that has them."""
     rows = [
-        (_label(cell.task), _title(cell.method), *format_rules(cell.rules, decimals, plus_minus))
+        (
+            _label(cell.task),
+            Cell(method_title(cell.method), latex=LATEX_TITLES.get(cell.method, "")),
+            *format_rules(cell.rules, decimals, plus_minus),
+        )
         for cell in board.cells.values()
         if cell.rules
     ]
     columns = (Column(RULE_HEADINGS[rule], right=True) for rule in RULE_ORDER)
     return make_table(["Task", "Method", *columns], rows, RULES_TITLE) if rows else None
-
-
-def _title(method: str) -> Cell:
-    return Cell(method_title(method), latex=LATEX_TITLES.get(method, ""))
 
 
 def run_notes(board: Board) -> list[str]:

@@ -129,7 +129,22 @@ def make_side(group: ComparableRuns, rule: Rule = "last", excluded: Sequence[Exc
             newest[record.row.seed] = record
         else:
             older.append(record.row.id)
-    runs = [_side_run(newest[seed], rule) for seed in sorted(newest, key=lambda seed: (seed is None, seed or 0))]
+    runs = [
+        SideRun(
+            run=record.row.id,
+            seed=seed,
+            state=record.row.state,
+            selected=record.selected.get(rule),
+            source_accuracy=record.row.source_accuracy,
+            pseudo_label_accuracy=record.row.pseudo_label_accuracy,
+            seconds=record.seconds,
+            shared=record.shared,
+            label_hash=record.row.label_hash,
+            device=record.row.device,
+            hardware=record.row.hardware,
+        )
+        for seed, record in sorted(newest.items(), key=lambda item: (item[0] is None, item[0] or 0))
+    ]
     done = [run for run in runs if run.state is RunState.FINISHED]
     row = group.records[0].row
     superseded = [ExcludedRuns("superseded by newer finished runs of the same seeds", tuple(older))] if older else []
@@ -148,23 +163,6 @@ def make_side(group: ComparableRuns, rule: Rule = "last", excluded: Sequence[Exc
         total_seconds=_total(done),
         excluded=(*excluded, *superseded),
         rules=summarise_rules(record.selected for record in newest.values() if record.is_finished),
-    )
-
-
-def _side_run(record: RunRecord, rule: Rule) -> SideRun:
-    row = record.row
-    return SideRun(
-        run=row.id,
-        seed=row.seed,
-        state=row.state,
-        selected=record.selected.get(rule),
-        source_accuracy=row.source_accuracy,
-        pseudo_label_accuracy=row.pseudo_label_accuracy,
-        seconds=record.seconds,
-        shared=record.shared,
-        label_hash=row.label_hash,
-        device=row.device,
-        hardware=row.hardware,
     )
 
 
@@ -225,11 +223,15 @@ class Comparison:
 
 def compare_runs(reader: RunRecords, prefixes: Sequence[str], *, rule: Rule = "last") -> Comparison:
     """Compare runs by id: each protocol is a side, and the first side of a task is compared with the others."""
-    named = [_find_record(reader, prefix) for prefix in prefixes]
-    records = list({record.row.id: record for record in named}.values())
-    sides = make_sides(records, rule=rule, every_group=True)
+    records: dict[str, RunRecord] = {}
+    for prefix in prefixes:
+        row = get_run(reader.db, find_run(reader.runs_dir, prefix).id)
+        if row is None:
+            raise InputError(f"run {prefix}: not in the history yet; run `clarinet reindex`")
+        records[row.id] = reader.record(row)
+    sides = make_sides(list(records.values()), rule=rule, every_group=True)
     firsts = {side.task: side for side in reversed(sides)}
-    return _comparison(records, sides, [(firsts[side.task], side) for side in sides], rule)
+    return _comparison(list(records.values()), sides, [(firsts[side.task], side) for side in sides], rule)
 
 
 def compare_queries(reader: RunRecords, one_step: str, two_step: str, *, rule: Rule = "last") -> Comparison:
@@ -259,13 +261,6 @@ def _paper_order(side: Side) -> tuple[int, str, int, str]:
     methods = (*MAIN_METHODS, *ABLATIONS, side.method)
     tasks = (*PAPER_TASKS, side.task)
     return tasks.index(side.task), side.task, methods.index(side.method), side.method
-
-
-def _find_record(reader: RunRecords, prefix: str) -> RunRecord:
-    row = get_run(reader.db, find_run(reader.runs_dir, prefix).id)
-    if row is None:
-        raise InputError(f"run {prefix}: not in the history yet; run `clarinet reindex`")
-    return reader.record(row)
 
 
 def _find_family(reader: RunRecords, query: str, family: str) -> list[RunRecord]:
@@ -302,7 +297,13 @@ def _comparison(
 def _paired_difference(left: Side, right: Side) -> PairedDifference:
     """Compare two sides, without correction for other tests."""
     one, two = _by_seed(left), _by_seed(right)
-    refused = {seed: reason for seed in sorted(one.keys() & two.keys()) if (reason := _refuse(one[seed], two[seed]))}
+    refused = {}
+    for seed in sorted(one.keys() & two.keys()):
+        draws = {one[seed].label_hash, two[seed].label_hash}
+        if None in draws:
+            refused[seed] = "the draw of complementary labels is not recorded"
+        elif len(draws) > 1:
+            refused[seed] = "the draws of complementary labels differ"
     paired = paired_statistics(
         {seed: run.accuracy for seed, run in one.items() if seed not in refused},
         {seed: run.accuracy for seed, run in two.items() if seed not in refused},
@@ -324,13 +325,6 @@ def _paired_difference(left: Side, right: Side) -> PairedDifference:
 
 def _by_seed(side: Side) -> dict[int, SideRun]:
     return {run.seed: run for run in side.runs if run.seed is not None and run.accuracy is not None}
-
-
-def _refuse(left: SideRun, right: SideRun) -> str | None:
-    """Return why two runs of one seed form no pair."""
-    if left.label_hash is None or right.label_hash is None:
-        return "the draw of complementary labels is not recorded"
-    return None if left.label_hash == right.label_hash else "the draws of complementary labels differ"
 
 
 def _hardware(side: Side) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -109,7 +109,12 @@ def format_difference(difference: PairedDifference) -> list[str]:
     """Format the difference, its intervals and its p-value, one sentence each."""
     paired, count = difference.paired, len(difference.paired.pairs)
     if paired.difference.mean is None:
-        return ["no pairs of equal seed and label draw", *_format_welch(difference)]
+        lines = ["no pairs of equal seed and label draw"]
+        if unpaired := difference.unpaired:
+            interval = f", 95 % {format_interval(unpaired.interval)} (Welch)" if unpaired.interval else ""
+            points = f"{unpaired.difference:+z.2f} points{interval}"
+            lines.append(f"means differ by {points}, assuming independent runs")
+        return lines
     lines = [f"{paired.difference.mean:+z.2f} points over {format_count(count, 'pair')}"]
     if paired.interval:
         lines[0] += f", 95 % {format_interval(paired.interval)} (paired t)"
@@ -124,14 +129,6 @@ def format_difference(difference: PairedDifference) -> list[str]:
     else:
         lines.append("no p-value: the differences do not vary")
     return lines
-
-
-def _format_welch(difference: PairedDifference) -> list[str]:
-    unpaired = difference.unpaired
-    if unpaired is None:
-        return []
-    interval = f", 95 % {format_interval(unpaired.interval)} (Welch)" if unpaired.interval else ""
-    return [f"means differ by {unpaired.difference:+z.2f} points{interval}, assuming independent runs"]
 
 
 def format_refused(difference: PairedDifference) -> list[str]:
@@ -165,73 +162,55 @@ def format_interval(interval: Interval) -> str:
 def comparison_view(comparison: Comparison, *, named: bool = False) -> RenderableType:
     """Return, for a terminal, the runs if they were given by id, the sides of each task, then each difference."""
     from rich.console import Group
-    from rich.text import Text
-
-    from clarinet_tui.tables.terminal import to_rich
-
-    parts: list[RenderableType] = [to_rich(_run_table(comparison)), Text()] if named else []
-    show_sides = not named or any(len(side.runs) > 1 or side.runs[0].shared for side in comparison.sides)
-    if show_sides:
-        parts += _view_tasks(comparison)
-    parts.append(Text(printable(f"Reported: {comparison.rule_description}"), style="dim"))
-    if show_sides and any(side.rules for side in comparison.sides):
-        parts.append(Text(f"In brackets: difference from the oracle. {'; '.join(RULE_NOTES)}.", style="dim"))
-    for difference in comparison.differences:
-        parts += [Text(), *_view_difference(difference)]
-    if comparison.unmatched:
-        parts += [Text(), Text(printable(f"Without a counterpart: {', '.join(comparison.unmatched)}"), style="dim")]
-    return Group(*parts)
-
-
-def _run_table(comparison: Comparison) -> Table:
-    rows = []
-    for row in comparison.runs:
-        accuracies = (row.target_accuracy, row.source_accuracy, row.pseudo_label_accuracy)
-        run = (row.id, row.state, row.method or "?", format_task(row.task), format_seed(row.seed))
-        seconds = NOT_AVAILABLE if row.seconds is None else format_duration(row.seconds)
-        rows.append((*run, *map(format_mean, accuracies), seconds))
-    return _make_table(("id", "state", "method", "task", "seed", "target", "source", "pseudo", "time"), rows)
-
-
-def _view_tasks(comparison: Comparison) -> Iterator[RenderableType]:
-    """Yield the sides of the tasks that are compared, or of all tasks if none is."""
-    from rich.text import Text
-
-    from clarinet_tui.tables.terminal import to_rich
-
-    compared = {difference.left.task for difference in comparison.differences}
-    for task in dict.fromkeys(side.task for side in comparison.sides):
-        sides = [side for side in comparison.sides if side.task == task]
-        if task in compared or not compared:
-            yield Text(printable(format_task(task)), style="bold")
-            yield to_rich(side_table(sides))
-            rules = [(side.title, *format_rules(side.rules, 2, None)) for side in sides if side.rules]
-            if rules:
-                yield to_rich(_make_table(("selected by", *(RULE_HEADINGS[rule] for rule in RULE_ORDER)), rules))
-            yield from (Text(f"· {printable(line)}", style="dim") for side in sides for line in format_excluded(side))
-            yield Text()
-
-
-def _view_difference(difference: PairedDifference) -> Iterator[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 
     from clarinet_tui.tables.terminal import to_rich
 
-    left, right = side_labels((difference.left, difference.right))
-    heading = f"{format_task(difference.left.task)}: {left} minus {right}"
-    yield Text(printable(heading + (f" ({INTERIM})" if difference.is_interim else "")), style="bold")
-    yield from (Text(f"  {line}") for line in format_difference(difference))
-    if pairs := pair_table(difference):
-        yield Padding(to_rich(pairs), (0, 0, 0, 2), expand=False)
-    for line in format_unpaired(difference, left, right):
-        yield Text(printable(f"  {line}"), style="dim")
-    yield from (Text(printable(f"  caution: {caution}"), style="yellow") for caution in difference.cautions)
-    if settings := setting_table(difference):
-        shown = Table(settings.columns, settings.rows[:MAXIMUM_SETTINGS])
-        yield Padding(to_rich(shown), (0, 0, 0, 2), expand=False)
-        if len(settings.rows) > MAXIMUM_SETTINGS:
-            yield Text(f"  and {len(settings.rows) - MAXIMUM_SETTINGS} more", style="dim")
+    def line(text: str, style: str = "dim") -> Text:
+        return Text(printable(text), style=style)
+
+    parts: list[RenderableType] = []
+    if named:
+        rows = []
+        for row in comparison.runs:
+            accuracies = (row.target_accuracy, row.source_accuracy, row.pseudo_label_accuracy)
+            run = (row.id, row.state, row.method or "?", format_task(row.task), format_seed(row.seed))
+            seconds = NOT_AVAILABLE if row.seconds is None else format_duration(row.seconds)
+            rows.append((*run, *map(format_mean, accuracies), seconds))
+        headings: tuple[str, ...] = ("id", "state", "method", "task", "seed", "target", "source", "pseudo", "time")
+        parts += [to_rich(_make_table(headings, rows)), Text()]
+    show_sides = not named or any(len(side.runs) > 1 or side.runs[0].shared for side in comparison.sides)
+    # The sides of the tasks that are compared, or of all tasks if none is.
+    compared = {difference.left.task for difference in comparison.differences}
+    for task in dict.fromkeys(side.task for side in comparison.sides) if show_sides else ():
+        sides = [side for side in comparison.sides if side.task == task]
+        if task in compared or not compared:
+            parts += [line(format_task(task), "bold"), to_rich(side_table(sides))]
+            if rules := [(side.title, *format_rules(side.rules, 2, None)) for side in sides if side.rules]:
+                headings = ("selected by", *(RULE_HEADINGS[rule] for rule in RULE_ORDER))
+                parts.append(to_rich(_make_table(headings, rules)))
+            parts += [*(line(f"· {text}") for side in sides for text in format_excluded(side)), Text()]
+    parts.append(line(f"Reported: {comparison.rule_description}"))
+    if show_sides and any(side.rules for side in comparison.sides):
+        parts.append(line(f"In brackets: difference from the oracle. {'; '.join(RULE_NOTES)}."))
+    for difference in comparison.differences:
+        left, right = side_labels((difference.left, difference.right))
+        interim = f" ({INTERIM})" if difference.is_interim else ""
+        parts += [Text(), line(f"{format_task(difference.left.task)}: {left} minus {right}{interim}", "bold")]
+        parts += [Text(f"  {sentence}") for sentence in format_difference(difference)]
+        if pairs := pair_table(difference):
+            parts.append(Padding(to_rich(pairs), (0, 0, 0, 2), expand=False))
+        parts += [line(f"  {text}") for text in format_unpaired(difference, left, right)]
+        parts += [line(f"  caution: {caution}", "yellow") for caution in difference.cautions]
+        if settings := setting_table(difference):
+            shown = Table(settings.columns, settings.rows[:MAXIMUM_SETTINGS])
+            parts.append(Padding(to_rich(shown), (0, 0, 0, 2), expand=False))
+            if len(settings.rows) > MAXIMUM_SETTINGS:
+                parts.append(line(f"  and {len(settings.rows) - MAXIMUM_SETTINGS} more"))
+    if comparison.unmatched:
+        parts += [Text(), line(f"Without a counterpart: {', '.join(comparison.unmatched)}")]
+    return Group(*parts)
 
 
 def comparison_object(comparison: Comparison) -> dict[str, Any]:

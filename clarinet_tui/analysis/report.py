@@ -39,7 +39,7 @@ from clarinet_tui.analysis.published import SEEDS, method_title
 from clarinet_tui.analysis.run_records import RunRecord, RunRecords
 from clarinet_tui.analysis.selection import ORACLE, RULE_DESCRIPTIONS, RULE_NOTES, SelectedEpoch
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.environment import Environment, describe_environment, read_environment
+from clarinet_tui.runs.environment import describe_environment, read_environment
 from clarinet_tui.runs.inspection_file import GROUP_TITLES, Inspection, Picture, read_inspection
 from clarinet_tui.tables.documents import html_templates
 from clarinet_tui.tables.table import Cell, Table, make_table
@@ -133,6 +133,22 @@ def make_report(
         host, records = "", [replace(record, row=replace(record.row, host=None)) for record in records]
     runs = [RunDirectory(reader.runs_dir, record.row.id) for record in records]
     recorded = {run.id: describe_environment(fields) for run in runs if (fields := read_environment(run))}
+    machines = {}
+    for run_id, one in recorded.items():
+        versions = ", ".join(f"{name} {version}" for name, version in one.versions)
+        machine = (one.host if hosts else "", one.device, one.hardware, one.platform, versions, one.short_commit)
+        machines[run_id] = tuple(text or "–" for text in machine)
+    commands = {}
+    for record in records:
+        with suppress(InputError):  # a plug-in that is not installed
+            if record.config:
+                commands[record.row.id] = command_of(record.config)
+    latest = sorted(records, key=lambda record: record.row.created, reverse=True)
+    inspected = (
+        (record.row.id, inspection)
+        for record in latest
+        if (inspection := read_inspection(RunDirectory(reader.runs_dir, record.row.id)))
+    )
     return Report(
         title=title,
         query=query,
@@ -143,9 +159,9 @@ def make_report(
         board=board,
         comparison=_compare(reader, records, query, rule),
         figures=_figures(reader, board),
-        inspections=_inspections(reader, records),
-        environments=_group_runs({run: _describe_machine(one, hosts=hosts) for run, one in recorded.items()}),
-        commands=_commands(records, command_of),
+        inspections=dict(islice(inspected, MAXIMUM_INSPECTIONS)),
+        environments=_group_runs(machines),
+        commands=commands,
         typed={run: one.command for run, one in recorded.items() if one.command} if typed else {},
         patches=_group_runs({run: one.patch for run, one in recorded.items() if one.patch}) if patches else {},
     )
@@ -172,29 +188,6 @@ def _figures(reader: RunRecords, board: Board) -> tuple[Figure, ...]:
     return tuple(figure for figure in figures if figure.panels)
 
 
-def _inspections(reader: RunRecords, records: Sequence[RunRecord]) -> dict[str, Inspection]:
-    latest = sorted(records, key=lambda record: record.row.created, reverse=True)
-    runs = (RunDirectory(reader.runs_dir, record.row.id) for record in latest)
-    found = ((run.id, inspection) for run in runs if (inspection := read_inspection(run)))
-    return dict(islice(found, MAXIMUM_INSPECTIONS))
-
-
-def _commands(records: Sequence[RunRecord], command_of: CommandOf) -> dict[str, str]:
-    commands = {}
-    for record in records:
-        with suppress(InputError):  # a plug-in that is not installed
-            if record.config:
-                commands[record.row.id] = command_of(record.config)
-    return commands
-
-
-def _describe_machine(environment: Environment, *, hosts: bool) -> tuple[str, ...]:
-    """Return host, device, hardware, platform, versions and commit as text."""
-    machine = (environment.host if hosts else "", environment.device, environment.hardware, environment.platform)
-    versions = ", ".join(f"{name} {version}" for name, version in environment.versions)
-    return tuple(text or "–" for text in (*machine, versions, environment.short_commit))
-
-
 def _group_runs(by_run: Mapping[str, Key]) -> dict[Key, tuple[str, ...]]:
     groups: dict[Key, tuple[str, ...]] = {}
     for run, key in by_run.items():
@@ -206,6 +199,8 @@ def to_html(report: Report) -> str:
     """Write the page; what is empty has no section."""
     from markupsafe import Markup  # with jinja2, which takes a while to import
 
+    absent = [record.row.id for record in report.records if record.row.id not in report.commands]
+    commands = {"commands": report.commands, "absent": absent, "typed": report.typed}
     page = (
         html_templates("clarinet_tui.analysis")
         .get_template("report.html")
@@ -222,7 +217,7 @@ def to_html(report: Report) -> str:
                 ("runs", "Runs", _runs(report.records)),
                 ("settings", "Settings", _settings(report.records)),
                 ("environments", "Environments", _environments(report)),
-                ("commands", "Commands to repeat the runs", _command_lists(report)),
+                ("commands", "Commands to repeat the runs", commands),
             ],
         )
     )
@@ -323,20 +318,16 @@ def _figure(figure: Figure, markup: Callable[[str], str], prefix: str = "") -> d
         alone = replace(figure, panels=(panel,))
         salt = f"{prefix}{figure.name}{index}"  # element ids must differ between images
         svg = render_figure(alone, "svg", width=COLUMN, theme=PLACEHOLDER_THEME, salt=salt, real_text=True)
-        box, body = _inline_svg(svg.decode())
-        panels.append({"box": box, "svg": markup(body), "label": f"{figure.title}: {panel.title}"})
+        text = svg.decode()
+        header = _HEADER.match(text)
+        assert header is not None, "matplotlib writes a viewBox"
+        # Without global style, group ids, font and extra digits.
+        body = _STYLE.sub("", text[header.end() :])
+        body = _FONT.sub("", _GROUP.sub("<g", body)).replace("<use xlink:href", "<use href")
+        body = _PATH.sub(lambda match: _LONG.sub(r"\1", match[0]).replace("\n", ""), body)
+        body = _COLOUR.sub(lambda match: f"var(--{VARIABLES.get(match[1], f'line{int(match[1])}')})", body)
+        panels.append({"box": header[1], "svg": markup(body), "label": f"{figure.title}: {panel.title}"})
     return {"title": figure.title, "panels": panels, "notes": figure.notes}
-
-
-def _inline_svg(svg: str) -> tuple[str, str]:
-    """Return the view box and the content of an SVG file without global style, group ids, font and extra digits."""
-    header = _HEADER.match(svg)
-    assert header is not None, "matplotlib writes a viewBox"
-    body = _STYLE.sub("", svg[header.end() :])
-    body = _FONT.sub("", _GROUP.sub("<g", body)).replace("<use xlink:href", "<use href")
-    body = _PATH.sub(lambda match: _LONG.sub(r"\1", match[0]).replace("\n", ""), body)
-    body = _COLOUR.sub(lambda match: f"var(--{VARIABLES.get(match[1], f'line{int(match[1])}')})", body)
-    return header[1], body
 
 
 def _inspected(report: Report, markup: Callable[[str], str]) -> Iterator[dict[str, Any]]:
@@ -419,7 +410,14 @@ def _settings(records: Sequence[RunRecord]) -> dict[str, Any]:
     """Return the settings that differ, by protocol, and the equal ones."""
     read = {record.row.id: record for record in records if record.config}
     names = [spec.name for spec in setting_specs() if spec.name not in settings_tagged(Tag.IDENTITY)] if read else []
-    values = {name: {run: _setting(record, name) for run, record in read.items()} for name in names}
+    always_used = settings_tagged(Tag.NO_EFFECT, Tag.ROUNDING)
+    values = {  # None for a setting that the method does not use
+        name: {
+            run: attrgetter(name)(record.config) if name in always_used else (record.settings or {}).get(name)
+            for run, record in read.items()
+        }
+        for name in names
+    }
     distinct = {name: {*by_run.values()} - {None} for name, by_run in values.items()}
     differing = [name for name in names if len(distinct[name]) > 1]
     sides = [side for side in make_sides(records, every_group=True) if side.settings is not None]
@@ -436,13 +434,6 @@ def _settings(records: Sequence[RunRecord]) -> dict[str, Any]:
     }
 
 
-def _setting(record: RunRecord, name: str) -> Any:
-    """Return None for a setting that the method does not use."""
-    if name in settings_tagged(Tag.NO_EFFECT, Tag.ROUNDING):
-        return attrgetter(name)(record.config)
-    return (record.settings or {}).get(name)
-
-
 def _environments(report: Report) -> dict[str, Any] | None:
     columns = ["Host", "device", "hardware", "platform", "versions", "git commit", "runs"]
     rows = [
@@ -451,8 +442,3 @@ def _environments(report: Report) -> dict[str, Any] | None:
     has_changes = any("+" in commit for *_, commit in report.environments)
     content = {"table": make_table(columns, rows), "has_changes": has_changes, "patches": report.patches}
     return content if rows else None
-
-
-def _command_lists(report: Report) -> dict[str, Any]:
-    absent = [record.row.id for record in report.records if record.row.id not in report.commands]
-    return {"commands": report.commands, "absent": absent, "typed": report.typed}

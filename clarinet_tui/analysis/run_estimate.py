@@ -1,6 +1,6 @@
 """Estimate how long runs will take before they start: from finished runs, or from what a common machine needs."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -41,7 +41,15 @@ class Estimator:
         planned = plan_phases(config, *self._count_images(config.task))
         if planned is None:
             return None
-        speeds = self._read_speeds(config, planned)
+        kind = RunKind(config.method, config.task, config.preset, self._on_gpu)
+        key = kind, frozenset(planned)
+        if key not in self._speeds:
+            self._speeds[key] = measure_speeds(self._database, kind, planned) if self._database else None
+        speeds = self._speeds[key]
+        if speeds is None:
+            image = "colour" if parse_task(config.task).shape == COLOUR else "grey"
+            usual = GPU_SECONDS[image] if self._on_gpu else CPU_SECONDS[image] / config.threads
+            speeds = Speeds({}, usual * config.batch_size / USUAL_BATCH, 0)
         seconds = {phase: count * speeds.phases.get(phase, speeds.whole) for phase, count in planned.items()}
         stage1 = {stage.name for stage in find_method(config.method).stages if stage.stage1}
         return RunEstimate(
@@ -63,14 +71,6 @@ class Estimator:
             estimates.append(estimate)
         return estimates
 
-    def _read_speeds(self, config: RunConfig, planned: Collection[Phase]) -> Speeds:
-        """Return the speeds of finished runs of the same kind, or a guess."""
-        kind = RunKind(config.method, config.task, config.preset, self._on_gpu)
-        key = kind, frozenset(planned)
-        if key not in self._speeds:
-            self._speeds[key] = measure_speeds(self._database, kind, planned) if self._database else None
-        return self._speeds[key] or Speeds({}, self._usual_seconds(config), 0)
-
     def _count_images(self, task: str) -> tuple[int | None, int | None]:
         """Return the images of source and target: those of the files, or as many as the newest run on them had."""
         if task not in self._sizes:
@@ -83,11 +83,6 @@ class Estimator:
                 counts = next(iter(self._database.tuples(sql, (task,))), counts)
             self._sizes[task] = counts
         return self._sizes[task]
-
-    def _usual_seconds(self, config: RunConfig) -> float:
-        kind = "colour" if parse_task(config.task).shape == COLOUR else "grey"
-        seconds = GPU_SECONDS[kind] if self._on_gpu else CPU_SECONDS[kind] / config.threads
-        return seconds * config.batch_size / USUAL_BATCH
 
 
 def plan_phases(config: RunConfig, source: int | None, target: int | None) -> dict[Phase, int] | None:
@@ -113,14 +108,10 @@ def plan_phases(config: RunConfig, source: int | None, target: int | None) -> di
 def _count_images(domain: Domain, data_dir: Path) -> int | None:
     """Return the training images of a domain; for a missing one, as many as it will have."""
     if domain.folder is not None:
-        return _count_custom(domain.folder)
+        from core.data.custom_domains import count_images
+
+        return count_images(domain.folder / "train.npz" if domain.folder.is_dir() else domain.folder)
     return _count_known(data_dir).get(domain.name)
-
-
-def _count_custom(folder: Path) -> int | None:
-    from core.data.custom_domains import count_images
-
-    return count_images(folder / "train.npz" if folder.is_dir() else folder)
 
 
 @cache

@@ -99,12 +99,13 @@ class RunRecords:
         except InputError:
             config = None
         events = read_events(self.db, row.id)
+        started = next((event for event in reversed(events) if event["event"] == "started"), None)
         environment = describe_environment(read_environment(run))
         return RunRecord(
             row=row,
             config=config,
             settings=comparable_settings(config) if config else None,
-            data=_read_data(row, events),
+            data=DataSummary(row.notes, tuple(started.get(name) for name in SIZES)) if started else None,
             code=CodeVersion(dict(environment.versions).get("clarinet-tui"), environment.short_commit or None),
             selected=select_epochs(read_evaluations(self.db, row.id), stage=last_stage(row.method)),
             shared=find_shared_stage1(events),
@@ -127,11 +128,6 @@ def comparable_settings(config: RunConfig) -> dict[str, Any]:
         return settings
     stage1["seed"] = OWN_SEED if stage1["seed"] == config.seed else stage1["seed"]
     return settings | {f"stage1.{name}": value for name, value in stage1.items()}
-
-
-def _read_data(row: RunRow, events: list[dict[str, Any]]) -> DataSummary | None:
-    started = next((event for event in reversed(events) if event["event"] == "started"), None)
-    return None if started is None else DataSummary(row.notes, tuple(started.get(name) for name in SIZES))
 
 
 MAXIMUM_NAMED = 4
@@ -187,6 +183,7 @@ def group_runs(records: Sequence[RunRecord], *, by_commit: bool = False) -> list
         for settings, members in _by_settings(records)
         for group in _by_origin(settings, members, by_commit=by_commit)
     ]
+
     return sorted(groups, key=lambda group: (len(group.finished_seeds), group.records[0].row.created), reverse=True)
 
 

@@ -52,7 +52,14 @@ class EventFiles:
 
     def write_new(self, db: Database, row: RunRow) -> None:
         """Write what was recorded since the last call; a resumed run first removes what it repeats."""
-        self._read_events(db, row)
+        events = read_events(db, row.id)
+        names = next((event.get("classes") for event in events if event["event"] == "started"), None)
+        self._classes = tuple(map(str, names)) if isinstance(names, list) else ()
+        resumes = [event["from_iteration"] for event in events if event["event"] == "resumed"]
+        first = min(resumes[self._resumes :], default=self._iteration)
+        self._resumes = len(resumes)
+        if first < self._iteration:
+            self._restart(first)
         for iteration in read_iterations(db, row.id, start=self._iteration + 1):
             self._iteration = iteration["iteration"]
             self._add_scalars(iteration, "")
@@ -62,17 +69,6 @@ class EventFiles:
                 self._add_scalars(evaluation, f"{EVALUATION}/")
                 self._add_confusion(evaluation)
         self._writer.flush()
-
-    def _read_events(self, db: Database, row: RunRow) -> None:
-        """Find the names of the classes, which a run records when it starts, and resumes since the last call."""
-        events = read_events(db, row.id)
-        names = next((event.get("classes") for event in events if event["event"] == "started"), None)
-        self._classes = tuple(map(str, names)) if isinstance(names, list) else ()
-        resumes = [event["from_iteration"] for event in events if event["event"] == "resumed"]
-        first = min(resumes[self._resumes :], default=self._iteration)
-        self._resumes = len(resumes)
-        if first < self._iteration:
-            self._restart(first)
 
     def _restart(self, iteration: int) -> None:
         """Make readers forget what follows an iteration."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from clarinet_tui.tables.table import Cell, Column, Row, Table
+from clarinet_tui.tables.table import Cell, Table
 from clarinet_tui.text import printable
 
 if TYPE_CHECKING:
@@ -65,6 +65,10 @@ def escape_markdown(text: str) -> str:
 def to_latex(table: Table, notes: Sequence[str] = ()) -> str:
     """Return a floating table with its title as the caption, and notes below it."""
     below = "\\par\n".join(map(escape_latex, notes))
+    rows = []
+    for row in table.rows:
+        cells = (_latex_cell(cell, is_number=col.right) for cell, col in zip(row.cells, table.columns, strict=True))
+        rows.append(("\\midrule\n" if row.starts_block else "") + " & ".join(cells) + r" \\")
     lines = [
         r"\begin{table}[t]",
         r"\centering\small\setlength{\tabcolsep}{4pt}",
@@ -73,7 +77,7 @@ def to_latex(table: Table, notes: Sequence[str] = ()) -> str:
         r"\toprule",
         " & ".join(column.latex or escape_latex(column.title) for column in table.columns) + r" \\",
         *([r"\midrule"] if table.rows and not table.rows[0].starts_block else []),
-        *(_latex_row(table.columns, row) for row in table.rows),
+        *rows,
         r"\bottomrule",
         r"\end{tabular}",
         *([r"\par\smallskip\begin{minipage}{\linewidth}\footnotesize\raggedright", below] if notes else []),
@@ -82,11 +86,6 @@ def to_latex(table: Table, notes: Sequence[str] = ()) -> str:
         "",
     ]
     return "\n".join(lines)
-
-
-def _latex_row(columns: Sequence[Column], row: Row) -> str:
-    cells = [_latex_cell(cell, is_number=column.right) for cell, column in zip(row.cells, columns, strict=True)]
-    return ("\\midrule\n" if row.starts_block else "") + " & ".join(cells) + r" \\"
 
 
 def _latex_cell(cell: Cell, *, is_number: bool) -> str:

@@ -133,30 +133,28 @@ def calibration_figure(title: str, bins: CalibrationBins) -> Figure:
 
 def figure_object(figure: Figure) -> dict[str, Any]:
     """Return all numbers of a figure as JSON types; None is a gap."""
-    panels = [_panel_object(panel) for panel in figure.panels]
+    panels: list[dict[str, Any]] = []
+    for panel in figure.panels:
+        if isinstance(panel, PointCloud):
+            arrays = {name: getattr(panel, name).tolist() for name in ("source", "target", "source_y", "target_y")}
+            panels.append({"title": panel.title, "classes": panel.classes, **arrays})
+        elif isinstance(panel, ConfusionMatrix):
+            panels.append(vars(panel))
+        else:
+            curves = [
+                {
+                    "label": curve.name,
+                    "x": _numbers(curve.x),
+                    "y": _numbers(curve.mean),
+                    "low": _numbers(curve.low) if curve.filled else None,
+                    "high": _numbers(curve.high) if curve.filled else None,
+                    "runs": [{"x": _numbers(member.x), "y": _numbers(member.mean)} for member in curve.members],
+                    "published": curve.published,
+                }
+                for curve in panel.curves
+            ]
+            panels.append({"title": panel.title, "x": panel.x_name, "y": panel.y_name, "lines": curves})
     return {"figure": figure.name, "title": figure.title, "notes": list(figure.notes), "panels": panels}
-
-
-def _panel_object(panel: AnyPanel) -> dict[str, Any]:
-    if isinstance(panel, PointCloud):
-        arrays = {name: getattr(panel, name).tolist() for name in ("source", "target", "source_y", "target_y")}
-        return {"title": panel.title, "classes": panel.classes, **arrays}
-    if isinstance(panel, ConfusionMatrix):
-        return vars(panel)
-    curves = [_curve_object(curve) for curve in panel.curves]
-    return {"title": panel.title, "x": panel.x_name, "y": panel.y_name, "lines": curves}
-
-
-def _curve_object(curve: FigureCurve) -> dict[str, Any]:
-    return {
-        "label": curve.name,
-        "x": _numbers(curve.x),
-        "y": _numbers(curve.mean),
-        "low": _numbers(curve.low) if curve.filled else None,
-        "high": _numbers(curve.high) if curve.filled else None,
-        "runs": [{"x": _numbers(member.x), "y": _numbers(member.mean)} for member in curve.members],
-        "published": curve.published,
-    }
 
 
 def _numbers(values: Floats) -> list[float | None]:

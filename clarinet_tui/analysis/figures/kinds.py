@@ -120,33 +120,30 @@ ACCURACY_UNITS: dict[Axis, tuple[tuple[float, str], ...]] = {
 
 def accuracy_figure(reader: RunRecords, runs: FigureRuns, *, axis: Axis = "epoch", band: BandKind = "std") -> Figure:
     """Show the last stage only, because stage 1 trains another classifier; two-step curves start after stage 1."""
-    panels, absent = [], []
+    panels, absent, drawn = [], [], []
     for task in runs.tasks:
-        panel, missing = _accuracy_panel(reader, runs, task, axis, band)
-        panels += [panel] if panel.curves else []
-        absent += missing
-    undrawn = [f"{', '.join(absent)}: no values along {AXES[axis]}"] if absent else []
-    drawn = [side for side in runs.sides if task_and_method(side) not in absent]
-    notes = (*_accuracy_notes(drawn, band), *_published_notes(panels, runs.sides), *undrawn, *runs.notes)
-    return Figure("accuracy", "Target accuracy", tuple(panels), notes)
-
-
-def _accuracy_panel(
-    reader: RunRecords, runs: FigureRuns, task: str, axis: Axis, band: BandKind
-) -> tuple[Panel, list[str]]:
-    sides = runs.sides_of_task(task)
-    by_side = [{run.run: _accuracy_curve(reader, run.run, axis) for run in side.runs} for side in sides]
-    scaled, x_name = scale_curves(by_side, ACCURACY_UNITS.get(axis, ((1.0, AXES[axis]),)))
-    drawn, absent = [], []
-    for side, curves in zip(sides, scaled, strict=True):
-        seeds = average_runs(side, curves, exact=axis != "time")
-        curve = make_figure_curve(seeds, side.title, runs.colour_indices[side.method], band)
-        if curve.last is not None:  # a target without labels has no accuracy
+        sides = runs.sides_of_task(task)
+        by_side = [{run.run: _accuracy_curve(reader, run.run, axis) for run in side.runs} for side in sides]
+        scaled, x_name = scale_curves(by_side, ACCURACY_UNITS.get(axis, ((1.0, AXES[axis]),)))
+        task_curves = []
+        for side, curves in zip(sides, scaled, strict=True):
+            seeds = average_runs(side, curves, exact=axis != "time")
+            curve = make_figure_curve(seeds, side.title, runs.colour_indices[side.method], band)
+            if curve.last is None:  # a target without labels has no accuracy
+                absent.append(task_and_method(side))
+                continue
             result = find_published(side.method, task)
-            drawn.append(replace(curve, published=result.mean if result else None))
-        else:
-            absent.append(task_and_method(side))
-    return Panel(format_task(task), x_name, "target accuracy (%)", tuple(drawn)), absent
+            task_curves.append(replace(curve, published=result.mean if result else None))
+            drawn.append(side)
+        if task_curves:
+            panels.append(Panel(format_task(task), x_name, "target accuracy (%)", tuple(task_curves)))
+    notes = _accuracy_notes(drawn, band)
+    if any(curve.published is not None for panel in panels for curve in panel.curves):
+        other = {side.preset for side in runs.sides} - PAPER_PRESETS
+        protocol = f", which preset {', '.join(sorted(map(str, other)))} does not follow" if other else ""
+        notes.append(f"Dashed: the published mean of the last epoch under the paper's protocol{protocol}.")
+    notes += [f"{', '.join(absent)}: no values along {AXES[axis]}"] if absent else []
+    return Figure("accuracy", "Target accuracy", tuple(panels), (*notes, *runs.notes))
 
 
 def _accuracy_curve(reader: RunRecords, run: str, axis: Axis) -> Curve:
@@ -171,14 +168,6 @@ def _accuracy_notes(sides: Sequence[Side], band: BandKind) -> list[str]:
     return notes
 
 
-def _published_notes(panels: Sequence[Panel], sides: Sequence[Side]) -> list[str]:
-    if not any(curve.published is not None for panel in panels for curve in panel.curves):
-        return []
-    other = {side.preset for side in sides} - PAPER_PRESETS
-    protocol = f", which preset {', '.join(sorted(map(str, other)))} does not follow" if other else ""
-    return [f"Dashed: the published mean of the last epoch under the paper's protocol{protocol}."]
-
-
 LOSSES = tuple(shown_in("loss figure"))
 LOSS_POINTS = 100
 """Points of a curve, each the mean of its iterations."""
@@ -194,11 +183,19 @@ def losses_figure(
     points: int = LOSS_POINTS,
 ) -> Figure:
     """A panel for each task and metric that any run has."""
-    _refuse_unknown(reader, runs, [name for name in metrics if name not in LOSSES])
+    if unlisted := [name for name in metrics if name not in LOSSES]:
+        known = {name for side in runs.sides for run in side.runs for name in list_metrics(reader.db, run.run)}
+        for name in unlisted:
+            if name not in known:
+                raise InputError(f"--metric: no run has {name!a}; available: {', '.join(sorted(known)) or 'none yet'}")
     panels, missing = [], 0
     for task in runs.tasks:
+        sides = runs.sides_of_task(task)
         for metric in metrics:
-            by_side = [_read_losses(reader, side, metric, points) for side in runs.sides_of_task(task)]
+            read = [
+                {run.run: read_series(reader.db, run.run, metric, width=points) for run in side.runs} for side in sides
+            ]
+            by_side = [{run: curve for run, curve in curves.items() if curve.x.size} for curves in read]
             missing += sum(int(curve.missing.sum()) for curves in by_side for curve in curves.values())
             panels.append(_loss_panel(runs, task, metric, by_side, band))
     notes = [
@@ -208,19 +205,6 @@ def losses_figure(
     notes += [f"{missing} values are not finite and not drawn"] if missing else []
     drawn = tuple(panel for panel in panels if panel.curves)
     return Figure("losses", "Losses", drawn, (*notes, *runs.notes), columns=min(3, len(metrics)))
-
-
-def _refuse_unknown(reader: RunRecords, runs: FigureRuns, metrics: Sequence[str]) -> None:
-    if metrics:
-        known = {name for side in runs.sides for run in side.runs for name in list_metrics(reader.db, run.run)}
-        for name in metrics:
-            if name not in known:
-                raise InputError(f"--metric: no run has {name!a}; available: {', '.join(sorted(known)) or 'none yet'}")
-
-
-def _read_losses(reader: RunRecords, side: Side, metric: str, points: int) -> dict[str, Curve]:
-    curves = {run.run: read_series(reader.db, run.run, metric, width=points) for run in side.runs}
-    return {run: curve for run, curve in curves.items() if curve.x.size}
 
 
 def _loss_panel(runs: FigureRuns, task: str, metric: str, by_side: list[dict[str, Curve]], band: BandKind) -> Panel:

@@ -105,49 +105,37 @@ def render_figure(
     from matplotlib.figure import Figure as Sheet
 
     columns = max(1, min(figure.columns, int(width // MINIMUM_PANEL), len(figure.panels)))
-    rows = -(-len(figure.panels) // columns)
+    rows, panel_width = -(-len(figure.panels) // columns), width / columns
+    if any(isinstance(panel, ConfusionMatrix | PointCloud) for panel in figure.panels):
+        height = rows * (panel_width * 1.05 + 0.25)  # square
+    else:
+        height = rows * max(1.5, panel_width * 0.72) + 0.35  # with a legend below
     with matplotlib.rc_context(), warnings.catch_warnings():
         # A character that the font lacks is drawn as a box.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(settings(theme, salt))
         matplotlib.rcParams["svg.fonttype"] = "none" if real_text else "path"
-        sheet = Sheet(figsize=(width, _height(figure, width / columns, rows)), layout="constrained")
+        sheet = Sheet(figsize=(width, height), layout="constrained")
         axes = sheet.subplots(rows, columns, squeeze=False).flatten().tolist()
         for panel, ax in zip(figure.panels, axes, strict=False):
-            _draw_panel(ax, panel, theme)
+            ax.set_title(printable(panel.title), loc="left")
+            if isinstance(panel, ConfusionMatrix):
+                _matrix(ax, panel, theme)
+            elif isinstance(panel, PointCloud):
+                _points(ax, panel, theme)
+            else:
+                ax.set(xlabel=panel.x_name, ylabel=panel.y_name)
+                ax.grid(axis="y")
+                for index, curve in enumerate(panel.curves):
+                    _curve(ax, panel, curve, index, theme)
+                ax.margins(x=0.02)
         for ax in axes[len(figure.panels) :]:
             ax.remove()
         _legend(sheet, figure.panels, theme, width)
         written = io.BytesIO()
         sheet.savefig(written, format=format, dpi=DPI, metadata=METADATA[format])
     return written.getvalue()
-
-
-def _height(figure: Figure, each: float, rows: int) -> float:
-    """Matrices are square; curves have a legend below."""
-    if any(isinstance(panel, ConfusionMatrix | PointCloud) for panel in figure.panels):
-        return rows * (each * 1.05 + 0.25)
-    return rows * max(1.5, each * 0.72) + 0.35
-
-
-def _draw_panel(ax: Any, panel: AnyPanel, theme: Theme) -> None:
-    if isinstance(panel, ConfusionMatrix):
-        _matrix(ax, panel, theme)
-    elif isinstance(panel, PointCloud):
-        _points(ax, panel, theme)
-    else:
-        _panel(ax, panel, theme)
-
-
-def _panel(ax: Any, panel: Panel, theme: Theme) -> None:
-    ax.set_title(printable(panel.title), loc="left")
-    ax.set_xlabel(panel.x_name)
-    ax.set_ylabel(panel.y_name)
-    ax.grid(axis="y")
-    for index, curve in enumerate(panel.curves):
-        _curve(ax, panel, curve, index, theme)
-    ax.margins(x=0.02)
 
 
 def _curve(ax: Any, panel: Panel, curve: FigureCurve, index: int, theme: Theme) -> None:
@@ -180,7 +168,14 @@ def _legend(sheet: "Sheet", panels: Sequence[AnyPanel], theme: Theme, width: flo
         Line2D([], [], color=theme.line(index), label=printable(label), **marker_style(index, theme))
         for label, index in shown
     ]
-    handles += _point_handles(next((panel for panel in panels if isinstance(panel, PointCloud)), None), theme)
+    cloud = next((panel for panel in panels if isinstance(panel, PointCloud)), None)
+    if cloud is not None:  # the domains, then the classes if there are few
+        plain: dict[str, Any] = {"linestyle": "", "color": theme.foreground, "markersize": 4}
+        handles += [Line2D([], [], marker=style["marker"], label=name, **plain) for name, style in POINT_STYLES.items()]
+        names = cloud.classes if len(cloud.classes) <= NUMBERED else ()
+        for index, name in enumerate(names):
+            style = plain | {"color": _class_colour(index, len(names), theme)}
+            handles.append(Line2D([], [], marker="s", label=printable(name)[:12], **style))
     if any(curve.published is not None for curve in curves):
         handles.append(Line2D([], [], color=theme.foreground, linewidth=0.8, dashes=(4, 2.5), label="published"))
     if handles:
@@ -192,7 +187,6 @@ def _matrix(ax: Any, matrix: ConfusionMatrix, theme: Theme) -> None:
     from matplotlib.patches import Rectangle
 
     count = len(matrix.classes)
-    ax.set_title(printable(matrix.title), loc="left")
     ax.set(xlim=(0, count), ylim=(count, 0), aspect="equal", xlabel="predicted", ylabel="true")
     for row, shares in enumerate(matrix.shares):
         for column, share in enumerate(shares):
@@ -219,7 +213,6 @@ POINT_STYLES: dict[str, dict[str, Any]] = {
 
 def _points(ax: Any, cloud: PointCloud, theme: Theme) -> None:
     """Draw circles for the source and crosses for the target; grey where the class is unknown."""
-    ax.set_title(printable(cloud.title), loc="left")
     ax.set(xticks=[], yticks=[])
     for name, points, labels in (
         ("source", cloud.source, cloud.source_y),
@@ -241,20 +234,3 @@ def _class_colour(label: int, count: int, theme: Theme) -> Any:
         return theme.line(label)
     name, size = ("tab10", 10) if count <= 10 else ("tab20", 20)
     return matplotlib.colormaps[name](label % size)
-
-
-def _point_handles(cloud: PointCloud | None, theme: Theme) -> list[Any]:
-    """Return the legend of a point cloud: the domains, then the classes if there are few."""
-    from matplotlib.lines import Line2D
-
-    if cloud is None:
-        return []
-    plain: dict[str, Any] = {"linestyle": "", "color": theme.foreground, "markersize": 4}
-    handles = [Line2D([], [], marker=style["marker"], label=name, **plain) for name, style in POINT_STYLES.items()]
-    names = cloud.classes if len(cloud.classes) <= NUMBERED else ()
-    return handles + [
-        Line2D(
-            [], [], **plain | {"color": _class_colour(index, len(names), theme)}, marker="s", label=printable(name)[:12]
-        )
-        for index, name in enumerate(names)
-    ]
