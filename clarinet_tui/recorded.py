@@ -69,7 +69,8 @@ def _train(config: dict[str, Any], runs_dir: str, data_dir: str) -> Iterator[dic
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors) as process:
             assert process.stdout is not None
             try:
-                yield from map(_parse, process.stdout)
+                for line in process.stdout:  # values that are not finite are text in JSON
+                    yield {name: parse_number(value) for name, value in json.loads(line).items()}
             finally:
                 if process.poll() is None:
                     process.terminate()  # the worker saves a checkpoint
@@ -78,8 +79,3 @@ def _train(config: dict[str, Any], runs_dir: str, data_dir: str) -> Iterator[dic
         if process.returncode == WRONG_INPUT:
             errors.seek(0)
             raise InputError(errors.read().decode(errors="replace").strip().removeprefix("clarinet: "))
-
-
-def _parse(line: bytes) -> dict[str, Any]:
-    """Return an event; values that are not finite are text in JSON."""
-    return {name: parse_number(value) for name, value in json.loads(line).items()}

@@ -1,6 +1,7 @@
 """`clarinet doctor`: check what runs need."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -78,7 +79,7 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> Iterator[CheckRes
         yield checks.check_journals(runs_dir, database)
     yield checks.check_queue(runs_dir)
     yield checks.check_supervisor(runs_dir)
-    if checks.has_slurm():
+    if shutil.which("sinfo") is not None:
         yield checks.check_controller()
         if deep:
             yield checks.check_node(runs_dir)

@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -56,10 +55,8 @@ SHARED = frozenset(
     | {"fuse.ceph", "fuse.glusterfs", "fuse.sshfs"}
 )
 """Network file systems, on which SQLite's locks and shared memory do not work between machines."""
-MAX_CLOCK_OFFSET = 5.0
 MAX_NAMED = 5
 SLURM = "Slurm"
-NODE_SECONDS = 60.0
 _NODE_PROBE = """
 import fcntl, sys
 try:
@@ -276,7 +273,7 @@ def check_clock(runs_dir: Path, now: Callable[[], float] = time.time) -> CheckRe
             offset = os.fstat(file.fileno()).st_mtime - now()
     except OSError:
         return CheckResult("clock", "warning", "not compared: the runs directory cannot be written")
-    if abs(offset) <= MAX_CLOCK_OFFSET:
+    if abs(offset) <= 5.0:
         return CheckResult("clock", "good", "agrees with the disk's clock")
     message = f"the disk's clock is {abs(offset):.0f} s {'ahead of' if offset > 0 else 'behind'} ours"
     return CheckResult("clock", "warning", message, "synchronise the clocks of both machines with NTP")
@@ -362,10 +359,6 @@ def _list(sentences: Sequence[str]) -> str:
     return "; ".join(sentences[:MAX_NAMED]) + more
 
 
-def has_slurm() -> bool:
-    return shutil.which("sinfo") is not None
-
-
 def check_controller() -> CheckResult:
     try:
         partitions = list_partitions()
@@ -377,18 +370,8 @@ def check_controller() -> CheckResult:
 
 def probe_lock_on_node(path: Path) -> str:
     """Return held, free or missing, as a node of the default partition sees a file that is locked here."""
-    command = [
-        "--quiet",
-        "--immediate=30",
-        "--ntasks=1",
-        "--time=1",
-        sys.executable,
-        "-P",
-        "-c",
-        _NODE_PROBE,
-        str(path),
-    ]
-    return call("srun", *command, timeout=NODE_SECONDS).stdout.strip()
+    options = ("--quiet", "--immediate=30", "--ntasks=1", "--time=1")
+    return call("srun", *options, sys.executable, "-P", "-c", _NODE_PROBE, str(path), timeout=60.0).stdout.strip()
 
 
 def check_node(runs_dir: Path, probe: Callable[[Path], str] = probe_lock_on_node) -> CheckResult:

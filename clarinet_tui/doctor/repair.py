@@ -22,52 +22,25 @@ DISPENSABLE = ("environment.json", "stage1.json", "lock")
 
 def repair(runs_dir: Path) -> Iterator[str]:
     """Repair what can be repaired in a runs directory, and yield what was done, a sentence each."""
-    yield from _repair_queue(runs_dir)
+    queue = own_path(runs_dir, QUEUE_FILE)
+    if queue.exists():
+        with lock_queue(runs_dir):
+            try:
+                read_queue(runs_dir)
+            except InputError as error:
+                yield f"{error}: renamed to {_set_aside(queue).name}"
     for run in list_runs(runs_dir):
-        owner = find_owner(run.path)
-        if owner is not None and is_own(owner, runs_dir):
-            yield from _move_unreadable_files(run)
-            yield from _release_lock(run)
-    yield from _repair_history(runs_dir)
-
-
-def _repair_queue(runs_dir: Path) -> Iterator[str]:
-    path = own_path(runs_dir, QUEUE_FILE)
-    if not path.exists():
-        return
-    with lock_queue(runs_dir):
-        try:
-            read_queue(runs_dir)
-        except InputError as error:
-            yield f"{error}: renamed to {_set_aside(path).name}"
-
-
-def _move_unreadable_files(run: RunDirectory) -> Iterator[str]:
-    for problem in find_problems(run):
-        path = run.path / problem.file
-        if problem.file not in DISPENSABLE or (problem.file == "lock" and is_locked(path)):
-            continue
-        yield f"run {run.id}: {problem}: renamed to {_set_aside(path).name}"
-
-
-def _release_lock(run: RunDirectory) -> Iterator[str]:
-    """Record that a lock is free whose process has died."""
-    owner = read_lock_owner(run.lock)
-    if owner is None or owner.released is not None or is_held_by(run.lock, owner) is not False:
-        return
-    with suppress(LockHeldError), run.hold_lock():
-        yield f"run {run.id}: released the lock of process {owner.pid} on {owner.host}, which has died"
-
-
-def _repair_history(runs_dir: Path) -> Iterator[str]:
-    path = database_path(runs_dir)
-    if not path.exists():
+        uid = find_owner(run.path)
+        if uid is not None and is_own(uid, runs_dir):
+            yield from _repair_run(run)
+    database = database_path(runs_dir)
+    if not database.exists():
         return
     try:
         with open_history(runs_dir) as db:
             update_history(db, runs_dir)
             if db.rows("PRAGMA quick_check(1)")[0][0] != "ok":
-                raise DamagedHistoryError(path, "damaged pages")
+                raise DamagedHistoryError(database, "damaged pages")
             for run, mismatch in list(find_mismatches(db, runs_dir, rows=True)):
                 delete_run(db, run.id)
                 ingest_run(db, run)
@@ -76,6 +49,18 @@ def _repair_history(runs_dir: Path) -> Iterator[str]:
     except DamagedHistoryError as error:
         reindex(runs_dir)
         yield f"{error}: rebuilt"
+
+
+def _repair_run(run: RunDirectory) -> Iterator[str]:
+    """Move unreadable files out of the way, and record that a lock is free whose process has died."""
+    for problem in find_problems(run):
+        path = run.path / problem.file
+        if problem.file in DISPENSABLE and not (problem.file == "lock" and is_locked(path)):
+            yield f"run {run.id}: {problem}: renamed to {_set_aside(path).name}"
+    owner = read_lock_owner(run.lock)
+    if owner is not None and owner.released is None and is_held_by(run.lock, owner) is False:
+        with suppress(LockHeldError), run.hold_lock():
+            yield f"run {run.id}: released the lock of process {owner.pid} on {owner.host}, which has died"
 
 
 def _set_aside(path: Path) -> Path:

@@ -63,8 +63,7 @@ class Labelling:
             for picture in order
         }
         self.answers: dict[str, AnswerLine] = {}
-        for line in self._read():
-            self._apply(line)
+        self._read()
 
     @property
     def total(self) -> int:
@@ -114,10 +113,9 @@ class Labelling:
             self.answers.pop(line.picture, None)
             self.answers[line.picture] = line
 
-    def _read(self) -> list[AnswerLine]:
+    def _read(self) -> None:
         """Read the answers; a damaged line, such as the last one of a killed process, is a question again."""
         content = read_file(self.answers_file, MAX_BYTES) or b""
-        lines = []
         for number, text in enumerate(content.splitlines(), 1):
             try:
                 line = msgspec.json.decode(text, type=AnswerLine)
@@ -125,8 +123,7 @@ class Labelling:
                 continue
             if line.answer != "undo" and line.label not in self.classes:
                 raise InputError(f"{self.answers_file}: line {number}: {line.label!a} is not one of --classes")
-            lines.append(line)
-        return lines
+            self._apply(line)
 
 
 def write_labels(labelling: Labelling, folder: Path, out: Path, image_size: int, *, cut: bool = False) -> list[str]:

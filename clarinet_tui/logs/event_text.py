@@ -42,7 +42,10 @@ def _describe(event: Event, iterations_total: int, run_id: str, runs_dir: Path |
             return f"iteration {event.iteration} of {iterations_total or '?'}, epoch {event.epoch}: {losses}"
         case Evaluated():
             result = format_accuracies(event.target_accuracy, event.source_accuracy)
-            return f"epoch {event.epoch}: {result}{_label_free_scores(event)}"
+            # These select an epoch if the target has no labels.
+            scores = {"information": event.target_information, "complementary risk": event.complementary_risk}
+            known = [f", {name} {value:.3f}" for name, value in scores.items() if value is not None]
+            return f"epoch {event.epoch}: {result}{''.join(known) if event.target_accuracy is None else ''}"
         case PseudoLabelled():
             accuracy = "" if event.accuracy is None else f", accuracy {event.accuracy:.2f} %"
             source = f" of run {event.origin}" if event.origin else " given" if event.given else ""
@@ -62,13 +65,6 @@ def _describe(event: Event, iterations_total: int, run_id: str, runs_dir: Path |
             result = format_accuracies(event.target_accuracy, event.source_accuracy)
             return f"finished after {event.seconds:.0f} s: {result}"
     return None
-
-
-def _label_free_scores(event: Evaluated) -> str:
-    """Return what selects an epoch if the target has no labels."""
-    scores = {"information": event.target_information, "complementary risk": event.complementary_risk}
-    known = [f", {name} {value:.3f}" for name, value in scores.items() if value is not None]
-    return "".join(known) if event.target_accuracy is None else ""
 
 
 def format_accuracies(target: float | None, source: float | None) -> str:

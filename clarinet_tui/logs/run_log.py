@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Self
 import msgspec
 
 from clarinet_tui.logs.event_text import describe_event
-from clarinet_tui.queue.queue_file import read_queue
+from clarinet_tui.queue.queue_file import Queue, read_queue
 from clarinet_tui.queue.supervisor import find_supervisor
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import UnreadableFileError, open_file
@@ -60,7 +60,17 @@ class RunLog:
 
     def read_last(self, count: int) -> list[str]:
         """Return the last `count` lines that are there now; `read_new` continues after them."""
-        lines = heapq.merge(self._last_output(count), self._last_events(count), key=itemgetter(0))
+        timed = _timed_backwards(self._output.read_backwards())
+        newest = list(islice(timed, 1))
+        self._output_time = newest[0][0] if newest else 0.0
+        output = self._take_accepted(chain(newest, timed), count)
+        journal = self._journal.read_backwards()
+        last = next(journal, b"")
+        self.has_final_event = _is_final(last)
+        # A long run has a million iterations, which are arrays, between a few events, which are objects.
+        objects = (line for line in chain([last], journal) if line.startswith(b"{"))
+        events = self._take_accepted(chain.from_iterable(reversed(self._describe(line)) for line in objects), count)
+        lines = heapq.merge(output, events, key=itemgetter(0))
         return [text for _, text in lines][-count:] if count else []
 
     def read_new(self) -> Iterator[str]:
@@ -77,37 +87,18 @@ class RunLog:
         """Return whether no more lines will come; a removed run is over, a run that has not started is not."""
         if not self._run.config.exists():
             return True
-        if self._is_queued():
+        try:
+            queue = read_queue(self._run.runs_dir)
+        except InputError:
+            queue = Queue()
+        # The supervisor removes ended runs from the queue: this one will start, or be retried.
+        if self._run.id in queue and (queue[self._run.id].is_waiting or find_supervisor(self._run.runs_dir)):
             return False
         owner = read_lock_owner(self._run.lock)
         if owner is None or (alive := is_held_by(self._run.lock, owner)) is None:
             return self.has_final_event
         has_started = self._run.journal.exists() or owner.released is None
         return has_started and not alive
-
-    def _is_queued(self) -> bool:
-        """Return whether it will start or be retried: the supervisor removes ended runs from the queue."""
-        try:
-            queue = read_queue(self._run.runs_dir)
-        except InputError:
-            return False
-        if self._run.id not in queue:
-            return False
-        return queue[self._run.id].is_waiting or find_supervisor(self._run.runs_dir) is not None
-
-    def _last_output(self, count: int) -> list[TimedLine]:
-        lines = _timed_backwards(self._output.read_backwards())
-        last = list(islice(lines, 1))
-        self._output_time = last[0][0] if last else 0.0
-        return self._take_accepted(chain(last, lines), count)
-
-    def _last_events(self, count: int) -> list[TimedLine]:
-        lines = self._journal.read_backwards()
-        last = next(lines, b"")
-        self.has_final_event = _is_final(last)
-        # A long run has a million iterations, which are arrays, between a few events, which are objects.
-        events = (line for line in chain([last], lines) if line.startswith(b"{"))
-        return self._take_accepted(chain.from_iterable(reversed(self._describe(line)) for line in events), count)
 
     def _take_accepted(self, lines: Iterator[TimedLine], count: int) -> list[TimedLine]:
         """Return the first `count` accepted lines in reverse order, or fewer if they use too much memory."""
@@ -208,7 +199,10 @@ class FileTail:
 
     def read_new(self) -> Iterator[bytes]:
         """Yield the lines since the last call; if the file was replaced, the rest of the old one comes first."""
-        replaced = self._is_replaced()
+        replaced = False
+        with suppress(OSError):  # a file that was only moved may still grow
+            if self._file is not None:
+                replaced = not os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
         yield from self._complete_lines()
         if self._file is None or replaced:
             yield from self.read_partial()
@@ -234,13 +228,6 @@ class FileTail:
                 complete, self._partial = self._partial + line, b""
                 yield complete[: self._max_line]
             self._partial = (self._partial + rest)[: self._max_line]
-
-    def _is_replaced(self) -> bool:
-        """Return whether the path names another file; a file that was only moved may still grow."""
-        try:
-            return self._file is not None and not os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
-        except OSError:
-            return False
 
     def _open(self) -> None:
         self._offset, self._partial = 0, b""

@@ -1,7 +1,6 @@
 """What a run's model makes of its own data: features of both domains, calibration, and pictures that it gets wrong."""
 
 import importlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -42,7 +41,14 @@ class Inspector:
         model = load_run_model(run)
         config = msgspec.structs.replace(model.info.run_config, memory_limit_gb=64.0)  # whatever memory it takes
         data = load_task(config, data_dir, progress)
-        _check_unchanged(run, model, data)
+        # Figures of changed data would show other images. Older runs have recorded less about theirs.
+        info, mask = model.info, data.source_train.ybar
+        assert mask is not None, "load_task gives every source complementary labels"
+        test_size = read_started(run).get("test_size")
+        if data.classes != info.classes or data.shape != info.shape:
+            raise InputError(f"task: the data of {config.task} has other classes or another size than in training")
+        if info.label_hash not in ("", label_hash(mask)) or test_size not in (None, len(data.target_test)):
+            raise InputError(f"task: images or labels of {config.task} have changed since training")
         return cls(run, model, data, progress)
 
     def inspect(self) -> Inspection:
@@ -64,8 +70,13 @@ class Inspector:
         chosen = [spread(len(images), MAX_IMAGES) for images in sets]
         images = [images.x[rows] for images, rows in zip(sets, chosen, strict=True)]
         labels = [tuple(images.y[rows].tolist()) for images, rows in zip(sets, chosen, strict=True)]
+        warmup, last = self.model.info.run_config.warmup_epochs, self.model.info.epoch
+        moments = {"start": initial_model(self.model.info)}
+        if warmup in kept_epochs(self.run):
+            moments[f"warm-up, epoch {warmup}"] = load_run_model(self.run, warmup)
+        moments[f"end, epoch {last}"] = self.model
         maps = []
-        for title, moment in self._moments():
+        for title, moment in moments.items():
             self.progress(f"Features at the {title}", 0, 1)
             source, target = (moment.features(x) for x in images)
             plane = project(np.concatenate((source, target)), projection)
@@ -87,13 +98,6 @@ class Inspector:
             parts.append(self.model.probabilities(x[start : start + IMAGES_AT_ONCE]))
             self.progress("Evaluating target images", min(start + IMAGES_AT_ONCE, len(x)), len(x))
         return np.concatenate(parts)
-
-    def _moments(self) -> Iterator[tuple[str, Model]]:
-        warmup = self.model.info.run_config.warmup_epochs
-        yield "start", initial_model(self.model.info)
-        if warmup in kept_epochs(self.run):
-            yield f"warm-up, epoch {warmup}", load_run_model(self.run, warmup)
-        yield f"end, epoch {self.model.info.epoch}", self.model
 
 
 def _bins(probabilities: NDArray[np.float32], y: NDArray[np.int64]) -> CalibrationBins:
@@ -123,17 +127,3 @@ def project(features: NDArray[np.float32], projection: Projection) -> NDArray[np
         plane = umap.UMAP(random_state=0, n_jobs=1).fit_transform(points)
     centred: NDArray[np.float64] = plane - plane.mean(axis=0)
     return centred
-
-
-def _check_unchanged(run: RunDirectory, model: Model, data: TaskData) -> None:
-    """Refuse data that differs from what the run has recorded about it: figures would be of other images.
-
-    Older runs have recorded less.
-    """
-    info, mask = model.info, data.source_train.ybar
-    assert mask is not None, "load_task gives every source complementary labels"
-    task, test_size = info.run_config.task, read_started(run).get("test_size")
-    if data.classes != info.classes or data.shape != info.shape:
-        raise InputError(f"task: the data of {task} has other classes or another size than in training")
-    if info.label_hash not in ("", label_hash(mask)) or test_size not in (None, len(data.target_test)):
-        raise InputError(f"task: images or labels of {task} have changed since training")

@@ -32,7 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     try:
         if options.work == "inspect":
-            _inspect(options.run, options.runs_dir, options.data_dir)
+            run, progress = RunDirectory(options.runs_dir, options.run), _progress()
+            progress("Loading the model", 0, 1)
+            run.check_weights()
+            from clarinet_tui.models.inspection import Inspector  # imports torch
+
+            write_inspection(run, Inspector.open(run, options.data_dir, progress).inspect())
         else:
             config = msgspec.json.decode(sys.stdin.buffer.read(), type=RunConfig)
             _send(InspectionReport(pictures=read_samples(config, options.data_dir)))
@@ -51,15 +56,6 @@ def read_samples(config: RunConfig, data_dir: Path) -> tuple[Picture, ...]:
     data = load_task(msgspec.structs.replace(config, source_fraction=1.0, **sizes), data_dir)
     source = choose_samples(data.source_train, "source", data.classes)
     return (*source, *choose_samples(data.target_train, "target", data.classes))
-
-
-def _inspect(run_id: str, runs_dir: Path, data_dir: Path) -> None:
-    run, progress = RunDirectory(runs_dir, run_id), _progress()
-    progress("Loading the model", 0, 1)
-    run.check_weights()
-    from clarinet_tui.models.inspection import Inspector  # imports torch
-
-    write_inspection(run, Inspector.open(run, data_dir, progress).inspect())
 
 
 def _progress() -> ProgressCallback:

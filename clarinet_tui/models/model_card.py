@@ -41,12 +41,18 @@ def model_card(info: ModelInfo, path: Path) -> str:
     spec = methods().get(config.method)
     has_true_labels = spec is not None and spec.family == "reference"
     labels = "true labels" if has_true_labels else "complementary labels (classes that an image is not)"
+    size = dict(zip(("height", "width", "channels"), info.shape, strict=True))
+    cut = CUT.format(**size) if config.fit == "cut" else ""
+    read = READ.format(mode="L" if info.shape[2] == 1 else "RGB", cut=cut, **size)  # as training reads a picture
     sections = {
         "": [f"A classifier of {len(info.classes)} classes for the target of {_code(config.task)}."],
-        "Use": ["```python", _code_example(info, path), "```"],
+        "Use": ["```python", USE[path.suffix].format(name=repr(path.name), read=read), "```"],
         "Input and classes": list(_input(info)),
         "Training": list(_training(info)),
-        "Accuracy": list(_accuracy(info)),
+        "Accuracy": [
+            f"- Target: {format_percent(info.target_accuracy)} %, source: {format_percent(info.source_accuracy)} %.",
+            f"- Epoch {info.epoch} was selected as: {printable(info.selection)}.",
+        ],
         "Limits": [
             f"Source images had {labels}, the target none. The accuracy is that of the target's "
             "own images; pictures of another kind may be classified worse. Probabilities are not calibrated."
@@ -56,14 +62,6 @@ def model_card(info: ModelInfo, path: Path) -> str:
     for title, content in sections.items():
         lines += [*([f"## {title}", ""] if title else []), *content, ""]
     return "\n".join(lines)
-
-
-def _code_example(info: ModelInfo, path: Path) -> str:
-    """Return a program that reads a picture as training did."""
-    size = dict(zip(("height", "width", "channels"), info.shape, strict=True))
-    cut = CUT.format(**size) if info.run_config.fit == "cut" else ""
-    read = READ.format(mode="L" if info.shape[2] == 1 else "RGB", cut=cut, **size)
-    return USE[path.suffix].format(name=repr(path.name), read=read)
 
 
 def _input(info: ModelInfo) -> Iterator[str]:
@@ -91,11 +89,6 @@ def _training(info: ModelInfo) -> Iterator[str]:
     facts = {"Run": info.run, "Commit": info.commit, "Clarinet": info.version, "Label hash": info.label_hash}
     yield from (f"- {name}: {_code(value)}" for name, value in facts.items() if value)
     yield "- All settings are in the file's metadata."
-
-
-def _accuracy(info: ModelInfo) -> Iterator[str]:
-    yield f"- Target: {format_percent(info.target_accuracy)} %, source: {format_percent(info.source_accuracy)} %."
-    yield f"- Epoch {info.epoch} was selected as: {printable(info.selection)}."
 
 
 def _code(text: str) -> str:

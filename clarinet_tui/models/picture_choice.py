@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,9 +29,7 @@ def choose_pictures(data: TaskData, probabilities: NDArray[np.float32]) -> Itera
     for group, rows in groups.items():
         for picture, row in zip(_samples(target, group, data.classes, rows), rows, strict=True):
             label, chance = data.classes[predicted[row]], float(confidence[row])
-            yield Picture(
-                group, picture.height, picture.width, picture.pixels, picture.true, predicted=label, probability=chance
-            )
+            yield msgspec.structs.replace(picture, predicted=label, probability=chance)
 
 
 def choose_samples(images: ImageSet, group: PictureGroup, classes: Sequence[str]) -> Iterator[Picture]:
@@ -50,19 +49,14 @@ def _first(rows: Rows, scores: NDArray[np.float32]) -> Rows:
 
 
 def _samples(images: ImageSet, group: PictureGroup, classes: Sequence[str], rows: Rows) -> Iterator[Picture]:
-    small = _shrink(images.x[rows])
-    for image, row in zip(small, rows, strict=True):
-        y = int(images.y[row])
-        wrong = [] if images.ybar is None else np.flatnonzero(images.ybar[row]).tolist()
-        excluded = classes[wrong[0]] if wrong and group == "source" else ""
-        height, width, _ = image.shape
-        yield Picture(group, height, width, image.tobytes(), "" if y < 0 or excluded else classes[y], excluded)
-
-
-def _shrink(x: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return images in three colours that are at most MAX_SIDE pixels high and wide, with their proportions."""
+    x = images.x[rows]
     height, width, channels = x.shape[1:]
     if channels not in (1, 3):
         x = x[..., :1]
     scale = min(1.0, MAX_SIDE / max(height, width))
-    return convert_images(x, (max(1, round(height * scale)), max(1, round(width * scale)), 3))
+    height, width = max(1, round(height * scale)), max(1, round(width * scale))
+    for image, row in zip(convert_images(x, (height, width, 3)), rows, strict=True):
+        y = int(images.y[row])
+        wrong = [] if images.ybar is None else np.flatnonzero(images.ybar[row]).tolist()
+        excluded = classes[wrong[0]] if wrong and group == "source" else ""
+        yield Picture(group, height, width, image.tobytes(), "" if y < 0 or excluded else classes[y], excluded)

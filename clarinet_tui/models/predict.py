@@ -38,12 +38,11 @@ def find_inputs(paths: Sequence[Path]) -> list[Path]:
             if not pictures:
                 raise InputError(f"{path}: contains no images (png, jpg, jpeg)")
             found += pictures
-        elif path.suffix.lower() in (*PICTURE_SUFFIXES, ".npz"):
-            check_regular(path)
-            found.append(path)
         else:
             check_regular(path)
-            raise InputError(f"{path}: expected a .png, .jpg or .npz file, or a directory")
+            if path.suffix.lower() not in (*PICTURE_SUFFIXES, ".npz"):
+                raise InputError(f"{path}: expected a .png, .jpg or .npz file, or a directory")
+            found.append(path)
     return found
 
 

@@ -15,19 +15,15 @@ from core.models.weights_file import SUFFIX, epoch_file
 
 def find_model(name: str, runs_dir: Path, epoch: int | None = None, device: str = "cpu") -> Model:
     """Return the model of a run, by id or unique prefix, or of a file."""
-    if Path(name).suffix == SUFFIX or _is_other_file(name, runs_dir):
-        if epoch is not None:
-            raise InputError("--epoch: only for runs; a file has the weights of one epoch")
-        return load_model(name, device)
-    return load_run_model(find_run(runs_dir, name), epoch, device)
-
-
-def _is_other_file(name: str, runs_dir: Path) -> bool:
-    if not Path(name).exists() or any(run_id.startswith(name) for run_id in list_run_ids(runs_dir)):
-        return False
-    if Path(name).is_file():
-        raise InputError(f"{name}: expected the id of a run, or a {SUFFIX} file of `clarinet save`")
-    return True
+    path = Path(name)
+    if path.suffix != SUFFIX:
+        if not path.exists() or any(run_id.startswith(name) for run_id in list_run_ids(runs_dir)):
+            return load_run_model(find_run(runs_dir, name), epoch, device)
+        if path.is_file():
+            raise InputError(f"{name}: expected the id of a run, or a {SUFFIX} file of `clarinet save`")
+    if epoch is not None:
+        raise InputError("--epoch: only for runs; a file has the weights of one epoch")
+    return load_model(name, device)
 
 
 def load_run_model(run: RunDirectory, epoch: int | None = None, device: str = "cpu") -> Model:
@@ -43,7 +39,10 @@ def load_run_model(run: RunDirectory, epoch: int | None = None, device: str = "c
     else:
         run.check_weights()
         model = model_from_checkpoint(run.path, run.read_config(), read_started(run), device)
-    model.info = msgspec.structs.replace(model.info, run=run.id, **_code(run))
+    environment = describe_environment(read_environment(run))
+    version = dict(environment.versions).get("clarinet-tui", "")[:100]
+    commit = f"{environment.commit[:40]}{'+' if environment.patch else ''}" if environment.commit else ""
+    model.info = msgspec.structs.replace(model.info, run=run.id, version=version, commit=commit)
     return model
 
 
@@ -59,9 +58,3 @@ def read_started(run: RunDirectory) -> dict[str, Any]:
     if not isinstance(first, JournalEvent) or first.fields.get("event") != "started":
         raise InputError(f"{run.journal}: does not begin with the start of a run")
     return first.fields
-
-
-def _code(run: RunDirectory) -> dict[str, str]:
-    environment = describe_environment(read_environment(run))
-    commit = f"{environment.commit[:40]}{'+' if environment.patch else ''}" if environment.commit else ""
-    return {"version": dict(environment.versions).get("clarinet-tui", "")[:100], "commit": commit}

@@ -55,11 +55,7 @@ MTIME = int(EPOCH.timestamp())
 CHUNK = 1 << 20
 BLOCK = tarfile.BLOCKSIZE
 NAME = re.compile(rf"([0-9a-z]+)/({'|'.join(map(re.escape, (*PORTABLE_FILES, *CHECKPOINT_FILES)))})", re.ASCII)
-MAX_BYTES = PARSED | {
-    ANNOTATIONS: 64 << 20,
-    "pseudo_labels.npy": 1 << 30,
-    MANIFEST: 64 << 20,
-}
+MAX_BYTES = PARSED | {ANNOTATIONS: 64 << 20, "pseudo_labels.npy": 1 << 30, MANIFEST: 64 << 20}
 """Size limits of files that are read into memory as a whole."""
 TEMPORARY = ".import-"
 LEFTOVER_AGE = 60.0
@@ -160,7 +156,10 @@ def _open_content(run: RunDirectory, name: str, patches: bool) -> Iterator[tuple
         return
     with file:
         if name == ENVIRONMENT and not patches:
-            content = _without_patch(run)
+            environment = read_environment(run)
+            if isinstance(environment.get("git"), dict):
+                environment["git"].pop("patch", None)
+            content = msgspec.json.format(msgspec.json.encode(environment)) + b"\n"
             yield BytesIO(content), len(content)
         else:
             yield file, _complete_lines_size(file) if name in APPENDED_FILES else os.fstat(file.fileno()).st_size
@@ -180,14 +179,6 @@ def _complete_lines_size(file: BinaryIO) -> int:
             return begin + newline + 1
         end = begin
     return 0
-
-
-def _without_patch(run: RunDirectory) -> bytes:
-    """Return environment.json without the uncommitted changes to the code."""
-    environment = read_environment(run)
-    if isinstance(environment.get("git"), dict):
-        environment["git"] = {name: value for name, value in environment["git"].items() if name != "patch"}
-    return msgspec.json.format(msgspec.json.encode(environment)) + b"\n"
 
 
 def _add(archive: tarfile.TarFile, run: RunDirectory, name: str, patches: bool) -> PackedFile | None:
@@ -404,7 +395,13 @@ def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
     if manifest is None:
         raise InputError(f"{path}: contains no {MANIFEST}: it was not written by `clarinet export`")
     del files[MANIFEST]
-    _check_manifest(path, manifest, files)
+    expected = {f"{run_id}/{name}": packed for run_id, names in manifest.runs.items() for name, packed in names.items()}
+    for name in sorted(expected.keys() | files.keys()):
+        if expected.get(name) != files.get(name):
+            raise InputError(f"{path}: {name[:80]!a} does not match {MANIFEST}: the archive is damaged or was changed")
+    for run_id, names in manifest.runs.items():
+        if CONFIG not in names:
+            raise InputError(f"{path}: run {run_id[:40]!a} has no {CONFIG}")
     return manifest
 
 
@@ -423,16 +420,6 @@ def _naming(path: Path, name: str) -> Iterator[None]:
         yield
     except ContentError as error:
         raise InputError(f"{path}: {name}: {error}") from None
-
-
-def _check_manifest(path: Path, manifest: Manifest, actual: dict[str, PackedFile]) -> None:
-    expected = {f"{run_id}/{name}": packed for run_id, files in manifest.runs.items() for name, packed in files.items()}
-    for name in sorted(expected.keys() | actual.keys()):
-        if expected.get(name) != actual.get(name):
-            raise InputError(f"{path}: {name[:80]!a} does not match {MANIFEST}: the archive is damaged or was changed")
-    for run_id, files in manifest.runs.items():
-        if CONFIG not in files:
-            raise InputError(f"{path}: run {run_id[:40]!a} has no {CONFIG}")
 
 
 def _find_existing(manifest: Manifest, runs_dir: Path) -> set[str]:

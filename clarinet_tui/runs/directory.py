@@ -22,16 +22,10 @@ from clarinet_tui.runs.files import (
     UnreadableFileError,
     append_line,
     as_input_error,
-    file_version,
     parse_toml,
     read_file,
 )
-from clarinet_tui.runs.lock import (
-    UNSUPPORTED,
-    LockOwner,
-    LocksUnsupportedError,
-    hold_lock,
-)
+from clarinet_tui.runs.lock import UNSUPPORTED, LockOwner, LocksUnsupportedError, hold_lock
 from clarinet_tui.runs.ownership import find_owner, is_own, user_name
 from clarinet_tui.text import format_bytes, shorten
 from core.config import RunConfig, convert_settings
@@ -135,7 +129,11 @@ class RunDirectory:
             raise InputError(f"run {self.id}: has no weights yet: it has neither finished nor saved a checkpoint")
 
     def read_config(self) -> RunConfig:
-        return _read_config(self.config, file_version(self.config))
+        version = None
+        with suppress(OSError):
+            status = self.config.lstat()
+            version = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        return _read_config(self.config, version)
 
     def check_own(self, action: str) -> None:
         """Raise InputError if the run or its settings belong to another user, whose files are never instructions."""

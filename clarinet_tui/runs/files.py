@@ -67,18 +67,6 @@ def ends_mid_line(file: int) -> bool:
     return size > 0 and os.pread(file, 1, size - 1) != b"\n"
 
 
-def write_all(file: int, content: bytes) -> None:
-    """Append everything, or leave the file as it was. The caller holds a lock on the file."""
-    size = os.fstat(file).st_size
-    view = memoryview(content)
-    try:
-        while view:
-            view = view[os.write(file, view) :]
-    except OSError:
-        os.ftruncate(file, size)
-        raise
-
-
 def file_size(path: Path | str) -> int:
     """Return the size in bytes; 0 if there is no file."""
     try:
@@ -96,11 +84,18 @@ def modified_time(path: Path) -> float:
 
 
 def append_line(path: Path, fields: dict[str, Any]) -> None:
-    """Append a JSON object as one complete line, under a lock because several processes write to the file."""
+    """Append a JSON object as one complete line or not at all, under a lock: several processes write to the file."""
     with as_input_error(path), os.fdopen(open_append(path), "ab", buffering=0) as stream:
         file = stream.fileno()
         fcntl.flock(file, fcntl.LOCK_EX)
-        write_all(file, (b"\n" if ends_mid_line(file) else b"") + msgspec.json.encode(fields) + b"\n")
+        size = os.fstat(file).st_size
+        rest = memoryview((b"\n" if ends_mid_line(file) else b"") + msgspec.json.encode(fields) + b"\n")
+        try:
+            while rest:
+                rest = rest[os.write(file, rest) :]
+        except OSError:
+            os.ftruncate(file, size)
+            raise
         os.fsync(file)
 
 
@@ -129,15 +124,6 @@ def open_file(path: Path | str) -> BinaryIO | None:
         return os.fdopen(file, "rb")
     os.close(file)
     raise UnreadableFileError(Path(path), "is not a regular file")
-
-
-def file_version(path: Path) -> tuple[int, ...] | None:
-    """Return numbers that change when a file is changed or replaced; None if there is none."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def read_file(path: Path, limit: int = MAX_JSON_BYTES) -> bytes | None:

@@ -31,7 +31,6 @@ NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 Integer = Annotated[int, msgspec.Meta(ge=-MAX_INTEGER, le=MAX_INTEGER)]
 Number = float | Literal["nan", "inf", "-inf"]
 Names = Sequence[str]
-_PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 CHUNK = 1 << 20
 MAX_LINE_BYTES = 16 << 20
 COLUMNS = b'{"event":"columns"'
@@ -135,12 +134,19 @@ def parse_line(line: bytes | None, columns: Names | None) -> dict[str, Any]:
         return parse_iteration(content, columns)
     if not isinstance(content, dict) or not isinstance(content.get("event"), str):
         raise ContentError("is not an event")
+    if content["event"] in RESERVED:
+        raise ContentError(f"is an object with the name of a {content['event']}")
     if content["event"] == "columns":
         _check_columns(content.get("names"))
-    elif content["event"] in RESERVED:
-        raise ContentError(f"is an object with the name of a {content['event']}")
-    else:
-        _check_fields(content)
+        return content
+    try:
+        msgspec.convert(content, KNOWN_FIELDS)
+    except msgspec.ValidationError as error:
+        match = re.fullmatch(r"(.*) - at `\$\.?(.*)`", str(error), re.DOTALL)
+        raise ContentError(f"{match[2]}: {match[1]}" if match else str(error)) from None
+    for name, value in content.items():
+        if type(value) is int and not is_integer(value):
+            raise ContentError(f"{name[:40]}: integer of more than 53 bits")
     return content
 
 
@@ -150,17 +156,6 @@ def parse_event(line: bytes | None) -> dict[str, Any] | None:
         return parse_line(line, None)
     except ContentError:
         return None
-
-
-def _check_fields(fields: dict[str, Any]) -> None:
-    try:
-        msgspec.convert(fields, KNOWN_FIELDS)
-    except msgspec.ValidationError as error:
-        match = _PLACE.fullmatch(str(error))
-        raise ContentError(f"{match[2]}: {match[1]}" if match else str(error)) from None
-    for name, value in fields.items():
-        if type(value) is int and not -MAX_INTEGER <= value <= MAX_INTEGER:
-            raise ContentError(f"{name[:40]}: integer of more than 53 bits")
 
 
 def _check_columns(names: Any) -> None:

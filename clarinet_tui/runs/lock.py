@@ -38,8 +38,6 @@ SHORTEST_WAIT = 0.2
 FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.05
 UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 MAX_BYTES = 65536
-BEAT_INTERVAL = 1.0
-"""Seconds between two heartbeats of a lock."""
 
 
 class LockOwner(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,14 +59,16 @@ class LockOwner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def current_process() -> LockOwner:
-    pid = os.getpid()
+    pid, namespace = os.getpid(), ""
+    with suppress(OSError):
+        namespace = str(Path("/proc/self/ns/pid").readlink())
     return LockOwner(
         host=host_name(),
         pid=pid,
         start=process_start(pid) or 0.0,
         machine=_read_stripped("/etc/machine-id"),
         boot=boot_id(),
-        namespace=_namespace(),
+        namespace=namespace,
         since=time.time(),
     )
 
@@ -104,20 +104,14 @@ def is_alive(owner: LockOwner, here: LockOwner | None = None) -> bool | None:
     if owner.namespace != here.namespace:
         return None
     start = process_start(owner.pid)
-    return None if start is None and _is_hidden(owner.pid) else start == owner.start
-
-
-def _is_hidden(pid: int) -> bool:
-    """Return whether there is such a process of another user, which /proc does not show (its mount option hidepid)."""
-    if Path(f"/proc/{pid}").exists():
-        return False
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return False
+    if start is None and not Path(f"/proc/{owner.pid}").exists():
+        try:
+            os.kill(owner.pid, 0)
+        except PermissionError:  # a process of another user, which /proc does not show (its mount option hidepid)
+            return None
+        except (OSError, OverflowError):
+            return False
+    return start == owner.start
 
 
 def is_same_machine(one: LockOwner, other: LockOwner) -> bool:
@@ -148,13 +142,6 @@ def process_start(pid: int) -> float | None:
         return None
     state, start = fields[0], fields[19]
     return None if state in b"ZX" else float(start)
-
-
-def _namespace() -> str:
-    try:
-        return str(Path("/proc/self/ns/pid").readlink())
-    except OSError:
-        return ""
 
 
 def _read_stripped(path: str) -> str:
@@ -346,7 +333,7 @@ def keep_lock(path: Path) -> bool:
     file = next((held for held in _held if _is_current(held, path)), None)
     if file is None:
         return False
-    if (now := time.monotonic()) - _held[file].beat >= BEAT_INTERVAL:
+    if (now := time.monotonic()) - _held[file].beat >= 1.0:
         _held[file] = msgspec.structs.replace(_held[file], beat=now)
         with suppress(OSError):  # on a full disk
             _write(file, _held[file])

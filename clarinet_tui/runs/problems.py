@@ -11,7 +11,6 @@ from clarinet_tui.runs.journal import parse_line, read_lines
 from clarinet_tui.runs.lock import LockOwner
 from core.errors import InputError
 
-MAX_LOCK_BYTES = 1 << 16
 MAX_REASON = 200
 
 
@@ -47,7 +46,7 @@ def _check_file(run: RunDirectory, name: str) -> None:
     elif path in (run.environment, run.stage1):
         read_json(path, dict[str, Any])
     elif path == run.lock:
-        if content := read_file(path, MAX_LOCK_BYTES):  # an older, longer line may follow while the file is written
+        if content := read_file(path, 1 << 16):  # an older, longer line may follow while the file is written
             parse_json(content.partition(b"\n")[0], LockOwner)
     elif file := open_file(path):
         with file:

@@ -158,22 +158,22 @@ class Stage1Directory:
         """Record that a run makes the labels now; earlier labels become invalid."""
         self._write(Stage1Origin(run=run_id, host=host_name(), time=time.time()))
 
-    def publish(self, run_id: str, event: PseudoLabelled) -> Stage1Origin:
+    def publish(self, run_id: str, event: PseudoLabelled) -> None:
         """Write the labels, and then the origin that makes them valid."""
         content = encode_labels(event.labels)
-        origin = Stage1Origin(
-            run=run_id,
-            host=host_name(),
-            time=time.time(),
-            seconds=event.seconds,
-            iterations=event.iteration,
-            accuracy=event.accuracy,
-            label_hash=event.label_hash,
-            sha256=hashlib.sha256(content).hexdigest(),
-        )
         replace_file(self._labels, content)
-        self._write(origin)
-        return origin
+        self._write(
+            Stage1Origin(
+                run=run_id,
+                host=host_name(),
+                time=time.time(),
+                seconds=event.seconds,
+                iterations=event.iteration,
+                accuracy=event.accuracy,
+                label_hash=event.label_hash,
+                sha256=hashlib.sha256(content).hexdigest(),
+            )
+        )
 
     def _write(self, origin: Stage1Origin) -> None:
         self._refuse_links()

@@ -71,8 +71,9 @@ def compare_iterations(
         iteration: int = row["iteration"]
         iterations.append(iteration)
         expected = {name: value for name, value in row.items() if name in names}
-        metrics = replayed.get(iteration, {})
-        actual = {name: _round_as_recorded(value) for name, value in metrics.items() if name in names}
+        metrics = {name: parse_number(value) for name, value in replayed.get(iteration, {}).items() if name in names}
+        # Rounded as recorded: the nine digits of the journal represent every float32.
+        actual = {name: float(f"{float(value):.9g}") for name, value in metrics.items()}
         for name in expected.keys() | actual.keys():
             count += 1
             difference = ReplayDifference(iteration, name, expected.get(name), actual.get(name))
@@ -80,11 +81,6 @@ def compare_iterations(
                 differences.append(difference)
     differences.sort(key=lambda difference: (difference.iteration, difference.metric))
     return ReplayComparison(min(iterations, default=0), max(iterations, default=0), count, tuple(differences))
-
-
-def _round_as_recorded(value: float | str) -> float:
-    """Round to the nine digits of the journal, which represent every float32."""
-    return float(f"{float(parse_number(value)):.9g}")
 
 
 def _is_equal(recorded: float | None, replayed: float | None) -> bool:

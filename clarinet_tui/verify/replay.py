@@ -21,7 +21,14 @@ from core.events import PseudoLabelled, Started, Stepped
 
 
 def main() -> int:
-    arguments = parse_arguments(sys.argv[1:])
+    parser = argparse.ArgumentParser(prog="clarinet-verify", description=__doc__)
+    parser.add_argument("id")
+    parser.add_argument("--runs-dir", type=Path, required=True)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--device", required=True)
+    parser.add_argument("--iterations", type=int, required=True)
+    parser.add_argument("--labels", action="store_true", help="use the run's stored pseudo-labels instead of stage 1")
+    arguments = parser.parse_args()
     try:
         result = replay(arguments)
     except InputError as error:
@@ -34,17 +41,6 @@ def main() -> int:
     return 0
 
 
-def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="clarinet-verify", description=__doc__)
-    parser.add_argument("id")
-    parser.add_argument("--runs-dir", type=Path, required=True)
-    parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--device", required=True)
-    parser.add_argument("--iterations", type=int, required=True)
-    parser.add_argument("--labels", action="store_true", help="use the run's stored pseudo-labels instead of stage 1")
-    return parser.parse_args(arguments)
-
-
 def replay(arguments: argparse.Namespace) -> Replay:
     """Train the iterations and collect what is compared with the recorded run."""
     configure_torch()
@@ -52,7 +48,13 @@ def replay(arguments: argparse.Namespace) -> Replay:
 
     run = RunDirectory(arguments.runs_dir, arguments.id)
     config = msgspec.structs.replace(run.read_config(), device=arguments.device)
-    labels = read_pseudo_labels(run) if arguments.labels else None
+    labels: list[int] | None = None
+    if arguments.labels:
+        try:
+            labels = decode_labels(read_file(run.pseudo_labels, MAX_LABEL_BYTES), run.pseudo_labels).tolist()
+        except UnreadableFileError as error:
+            reason = "cannot be read, but another run made this run's stage 1"
+            raise InputError(f"{run.pseudo_labels}: {reason}: {error.reason}") from None
     environment = {"host": host_name(), "python": platform.python_version(), **versions()}
     result = Replay(label_hash="", pseudo_label_hash="", iterations={}, environment=environment)
     for event in train_first_iterations(config, arguments.data_dir, labels, arguments.iterations):
@@ -65,15 +67,6 @@ def replay(arguments: argparse.Namespace) -> Replay:
             case Stepped():
                 result.iterations[event.iteration] = event.measured
     return result
-
-
-def read_pseudo_labels(run: RunDirectory) -> list[int]:
-    try:
-        labels: list[int] = decode_labels(read_file(run.pseudo_labels, MAX_LABEL_BYTES), run.pseudo_labels).tolist()
-    except UnreadableFileError as error:
-        reason = "cannot be read, but another run made this run's stage 1"
-        raise InputError(f"{run.pseudo_labels}: {reason}: {error.reason}") from None
-    return labels
 
 
 if __name__ == "__main__":

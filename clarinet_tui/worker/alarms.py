@@ -19,8 +19,6 @@ EARLY = 200
 """Evaluations before this iteration of a stage are ignored."""
 PATIENCE, PATIENCE_SHARE = 500, 0.1
 """A slow start is ignored for this many iterations of a stage, or for this share of a longer run."""
-FULL_STRENGTH = 0.9
-"""λ from which the adaptation should have an effect."""
 
 RuleResult = str | None
 """A message (raise the alarm), an empty text (end it) or None (no change)."""
@@ -111,7 +109,7 @@ def unbeaten(window: Window) -> RuleResult:
     if 2 * window.accuracy_count < WINDOW:
         return None
     accuracy = window.accuracy_sum / window.accuracy_count
-    if accuracy > 99.0 and window.min_lambda >= FULL_STRENGTH:
+    if accuracy > 99.0 and window.min_lambda >= 0.9:
         return f"over {window.accuracy_count} iterations the discriminator's accuracy was {accuracy:.1f} %"
     return "" if accuracy < 97.0 else None
 
@@ -129,15 +127,25 @@ def no_progress(window: Window, stage: Stage, iteration: int) -> RuleResult:
 
 def collapse(event: Evaluated, stage: Stage) -> RuleResult:
     """Nearly all target images are predicted as a few classes, suddenly or since the start of the stage."""
-    share = _share_of_classes(event.confusion or [])
-    if share is None or event.iteration - stage.start < EARLY:
+    confusion = event.confusion or []
+    columns = [sum(column) for column in zip(*confusion, strict=True)]
+    true = _effective_classes(map(sum, confusion))
+    if true < 1.1 or event.iteration - stage.start < EARLY:
         return None
+    # 0 if all predictions are one class, 1 if they are as diverse as the true labels.
+    share = (_effective_classes(columns) - 1) / (true - 1)
     stage.largest_share = max(stage.largest_share, share)
     stage.low_share_count = stage.low_share_count + 1 if share < 0.2 else 0
     has_collapsed = stage.low_share_count >= 2 and stage.largest_share >= 0.4
     never_was_diverse = stage.low_share_count >= 3 and event.iteration - stage.start >= stage.patience
     if has_collapsed or never_was_diverse:
-        return _describe_collapse(event.confusion or [])
+        columns.sort(reverse=True)
+        total, covered, classes = sum(columns), 0, 0
+        while covered < 0.9 * total:
+            covered += columns[classes]
+            classes += 1
+        share_covered = f"{100 * covered / total:.0f} % of the target images"
+        return f"{share_covered} are predicted as {classes} of {len(columns)} classes"
     return "" if share > 0.3 else None
 
 
@@ -157,28 +165,11 @@ def overconfident(event: Evaluated, stage: Stage) -> RuleResult:
     return "" if drop < 2.5 or entropy_ratio > 0.75 else None
 
 
-def _share_of_classes(confusion: list[list[int]]) -> float | None:
-    """Return 0 if all predictions are one class, 1 if they are as diverse as the true labels."""
-    true = _effective_classes(map(sum, confusion))
-    predicted = _effective_classes(map(sum, zip(*confusion, strict=True)))
-    return None if true < 1.1 else (predicted - 1) / (true - 1)
-
-
 def _effective_classes(counts: Iterable[int]) -> float:
     """Return the number of equally frequent classes with the same entropy."""
     present = [count for count in counts if count > 0]
     total = sum(present)
     return math.exp(-sum(count / total * math.log(count / total) for count in present)) if present else 1.0
-
-
-def _describe_collapse(confusion: list[list[int]]) -> str:
-    """Count the classes that get 90 % of the predictions."""
-    columns = sorted((sum(column) for column in zip(*confusion, strict=True)), reverse=True)
-    total, covered, classes = sum(columns), 0, 0
-    while covered < 0.9 * total:
-        covered += columns[classes]
-        classes += 1
-    return f"{100 * covered / total:.0f} % of the target images are predicted as {classes} of {len(columns)} classes"
 
 
 @dataclass(frozen=True)

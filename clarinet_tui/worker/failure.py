@@ -37,18 +37,13 @@ def _classify(error: Exception) -> tuple[str, str]:
     text = " ".join(str(error).split())
     if isinstance(error, InputError):
         return FailureKind.WRONG_INPUT, text
-    if _is_out_of_memory(error, text):
+    # Only GPUs have an exception class of their own in torch, which is not imported here.
+    is_memory_error = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    if is_memory_error or (isinstance(error, RuntimeError) and OUT_OF_MEMORY.search(text)):
         return FailureKind.OUT_OF_MEMORY, f"out of memory{_format_sizes(text)}; {ADVICE}"
     if isinstance(error, OSError) and error.errno in DISK_FULL:
         return FailureKind.DISK_FULL, f"the disk is full ({text}); free some space and resume the run"
     return type(error).__name__, " ".join(describe_error(error).split())
-
-
-def _is_out_of_memory(error: Exception, text: str) -> bool:
-    """Only GPUs have an exception class of their own in torch, which is not imported here."""
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return True
-    return isinstance(error, RuntimeError) and OUT_OF_MEMORY.search(text) is not None
 
 
 def _format_sizes(text: str) -> str:

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psutil
@@ -143,6 +143,8 @@ class HardwareSampler:
     def _sample(self, gpu: Device | None) -> Sampled:
         iteration, seconds = self._position()
         used = self._measure_gpu_memory(gpu)
+        (wall, cpu), self._clock = self._clock, (time.monotonic(), time.process_time())
+        elapsed = self._clock[0] - wall
         return Sampled(
             iteration=iteration,
             seconds=seconds,
@@ -152,13 +154,16 @@ class HardwareSampler:
             power=gpu.power if gpu else None,
             temperature=gpu.temperature if gpu else None,
             energy=self._measure_energy(gpu),
-            cpu=self._measure_cpu(),
+            cpu=100 * (self._clock[1] - cpu) / elapsed if elapsed > 0 else 0.0,  # percent of one core
             memory=self._measure_memory(),
         )
 
     def _measure_gpu_memory(self, gpu: Device | None) -> int | None:
         """Return the bytes in use, and update the peak: torch's own peak falls between two samples."""
-        reserved, peak = _torch_memory(self._device)
+        torch, reserved, peak = loaded_torch(), 0, 0
+        if torch and self._device.startswith("cuda") and torch.cuda.is_initialized():
+            reserved = int(torch.cuda.memory_reserved(self._device))
+            peak = int(torch.cuda.max_memory_reserved(self._device))
         listed = memory_of_runs(gpu, {os.getpid()}) if gpu else None
         if not listed and not peak:
             return None
@@ -176,26 +181,10 @@ class HardwareSampler:
         computing = [process for process in gpu.processes or () if process.computes]
         return (gpu.energy - before) / max(1, len(computing))
 
-    def _measure_cpu(self) -> float:
-        """Return the percent of one core that the process has used since the last sample."""
-        (wall, cpu), self._clock = self._clock, (time.monotonic(), time.process_time())
-        elapsed = self._clock[0] - wall
-        return 100 * (self._clock[1] - cpu) / elapsed if elapsed > 0 else 0.0
-
     def _measure_memory(self) -> int:
         """Return the resident bytes of the process and of those that read its data."""
         total: int = self._process.memory_info().rss
         for child in self._process.children(recursive=True):
-            try:
+            with suppress(psutil.Error):  # it has ended meanwhile
                 total += child.memory_info().rss
-            except psutil.Error:  # it has ended meanwhile
-                continue
         return total
-
-
-def _torch_memory(device: str) -> tuple[int, int]:
-    """Return the bytes that torch's allocator holds on a GPU now, and held at most."""
-    torch = loaded_torch()
-    if torch is None or not device.startswith("cuda") or not torch.cuda.is_initialized():
-        return 0, 0
-    return int(torch.cuda.memory_reserved(device)), int(torch.cuda.max_memory_reserved(device))

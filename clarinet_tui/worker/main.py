@@ -5,7 +5,7 @@ import itertools
 import os
 import shutil
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO, cast
@@ -39,8 +39,6 @@ from core.errors import InputError
 from core.events import Checkpointed, Event, Failed, FailureKind, Finished, Noticed, Resumed, Started, Stopped
 from core.resolve import changed_settings
 
-END_HOOK_SECONDS = 35.0
-"""The time that --on-end and the notifications of the end may take."""
 FEW_ITERATIONS, FEW_BATCHES = 100, 10
 """Below these, a notice says that the data has few images."""
 
@@ -122,7 +120,11 @@ def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopS
     form: JsonForm | None = "array" if arguments.json_array else "lines" if arguments.json else None
     display = choose_display(run, planned, json=form, queued=arguments.queued)
     recorder = Recorder(run, config, display.notice, signals.is_stop_requested)
-    targets = read_notification_targets(display.notice)
+    targets: tuple[str, ...] = ()
+    try:
+        targets = read_targets()
+    except InputError as error:  # a wrong choice does not end the run
+        display.notice(str(error))
     hook = EventHook(run, config, take_hook_command(ALARM_VARIABLE), display.notice, targets=targets)
     on_end = take_hook_command(END_VARIABLE)
     signals.stop_after(arguments.time_limit)
@@ -141,7 +143,7 @@ def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopS
         end_hook = EventHook(run, config, on_end, display.notice, option=ON_END, targets=targets)
         if isinstance(attempt.last, Finished | Failed | Stopped):
             end_hook.submit(attempt.last)
-        end_hook.close(timeout=END_HOOK_SECONDS)
+        end_hook.close(timeout=35.0)
         display.close()
     return exit_code(attempt.last, recorder.is_durable, signals)
 
@@ -272,15 +274,6 @@ def describe_small_data(config: RunConfig, started: Started) -> str | None:
         total = started.iterations_total
         return f"the training has only {total} iterations for {images} images: lower batch_size or raise epochs"
     return None
-
-
-def read_notification_targets(notice: Callable[[str], None]) -> tuple[str, ...]:
-    """Return where the user wants notifications; a wrong choice does not end the run."""
-    try:
-        return read_targets()
-    except InputError as error:
-        notice(str(error))
-        return ()
 
 
 def planned_iterations(run: RunDirectory) -> int:

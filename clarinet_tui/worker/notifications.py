@@ -38,7 +38,6 @@ NOTIFY_VARIABLE = "CLARINET_NOTIFY"
 EXPECTED = "expected bell, desktop, ntfy://HOST/TOPIC or https://…"
 SEND_SECONDS = 10.0
 """The time limit of one notification."""
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 def parse_hook_command(text: str, folder: Path | None = None, option: str = ON_ALARM) -> tuple[str, ...]:
@@ -217,31 +216,20 @@ def send(target: str, title: str, message: str, fields: Mapping[str, str]) -> st
     """Send one notification; return why it could not be sent, without the target's secrets."""
     try:
         if target == "bell":
-            _ring()
+            # A progress bar replaces `sys.stdout` and writes whole lines only. A queued run has no terminal.
+            terminal = sys.__stdout__
+            if terminal is not None and terminal.isatty():
+                os.write(terminal.fileno(), b"\a")
         elif target == "desktop":
             return _show_on_desktop(title, message)
         else:
             _post(target, title, message, fields)
     except (OSError, URLError, ValueError) as error:
         reason = error.reason if isinstance(error, URLError) else error.strerror if isinstance(error, OSError) else None
-        return f"notify {describe_target(target)}: {reason or type(error).__name__}"
+        parts = urlsplit(target)
+        place = f"{parts.scheme}://{parts.hostname}" if parts.scheme else target  # the path may be secret
+        return f"notify {place}: {reason or type(error).__name__}"
     return None
-
-
-def describe_target(target: str) -> str:
-    """Return the target without its path, which may be secret."""
-    parts = urlsplit(target)
-    return f"{parts.scheme}://{parts.hostname}" if parts.scheme else target
-
-
-def _ring() -> None:
-    """Ring the terminal's bell; a queued run has no terminal.
-
-    A progress bar replaces `sys.stdout` and writes whole lines only, so the bell is written to the terminal itself.
-    """
-    terminal = sys.__stdout__
-    if terminal is not None and terminal.isatty():
-        os.write(terminal.fileno(), b"\a")
 
 
 def _show_on_desktop(title: str, message: str) -> str | None:
@@ -255,7 +243,7 @@ def _show_on_desktop(title: str, message: str) -> str | None:
 def _post(target: str, title: str, message: str, fields: Mapping[str, str]) -> None:
     parts = urlsplit(target)
     if parts.scheme == "ntfy":
-        scheme = "http" if parts.hostname in LOCAL_HOSTS else "https"
+        scheme = "http" if parts.hostname in ("localhost", "127.0.0.1", "::1") else "https"
         headers = {"Title": title.encode("ascii", FALLBACK).decode()}
         request = urllib.request.Request(parts._replace(scheme=scheme).geturl(), message.encode(), headers)
     else:

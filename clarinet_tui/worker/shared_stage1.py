@@ -75,10 +75,18 @@ class Stage1Sharing:
             self._try_to_claim(self._directory, self._stage)
             return True
         try:
-            return self._take_or_make(self._directory, is_stop_requested)
+            while not self._take(self._directory):
+                if self._acquire(self._directory):
+                    if not self._take(self._directory):  # they may have been published just before
+                        self._directory.claim(self._run.id)
+                    break
+                if is_stop_requested():
+                    return False
+                self._notify_once(_describe_wait(self._directory))
+                time.sleep(self._poll_seconds)
         except (OSError, InputError) as error:
             self._stop_sharing(error)
-            return True
+        return True
 
     def process_event(self, event: Event) -> Event:
         """Return the event to record: labels of another run get their origin; the run's own labels are published."""
@@ -90,18 +98,6 @@ class Stage1Sharing:
         elif isinstance(event, PseudoLabelled):
             return self._process_labels(self._directory, event)
         return event
-
-    def _take_or_make(self, directory: Stage1Directory, is_stop_requested: Callable[[], bool]) -> bool:
-        while not self._take(directory):
-            if self._acquire(directory):
-                if not self._take(directory):  # they may have been published just before the lock was acquired
-                    directory.claim(self._run.id)
-                return True
-            if is_stop_requested():
-                return False
-            self._notify_once(_describe_wait(directory))
-            time.sleep(self._poll_seconds)
-        return True
 
     def _take(self, directory: Stage1Directory) -> bool:
         if stored := self._read(directory):

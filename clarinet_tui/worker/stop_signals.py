@@ -6,8 +6,6 @@ import time
 from contextlib import suppress
 from types import FrameType
 
-SAVING = "Saving a checkpoint; press Ctrl+C again to abandon it"
-ERASE_LINE = "\r\x1b[2K"
 STDERR = 2
 
 
@@ -48,7 +46,10 @@ class StopSignals:
         self.received = number
         if number == signal.SIGINT:
             signal.signal(number, self._abandon)
-            _write_at_once(SAVING)
+            # A signal may have interrupted a write to the buffered stream, and the terminal may be gone.
+            with suppress(OSError):
+                erase_line = "\r\x1b[2K" if os.isatty(STDERR) else ""  # of the progress bar
+                os.write(STDERR, f"{erase_line}Saving a checkpoint; press Ctrl+C again to abandon it\n".encode())
         else:
             signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
 
@@ -56,9 +57,3 @@ class StopSignals:
         if os.getpid() == self._pid:
             signal.signal(number, signal.SIG_DFL)
             raise CheckpointAbandoned
-
-
-def _write_at_once(message: str) -> None:
-    """Write a line to stderr, over the progress bar; a signal may have interrupted a write to the buffered stream."""
-    with suppress(OSError):  # the terminal may be gone
-        os.write(STDERR, f"{ERASE_LINE if os.isatty(STDERR) else ''}{message}\n".encode())

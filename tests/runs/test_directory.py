@@ -9,16 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clarinet_tui.doctor.checks import check_runs_size
-from clarinet_tui.runs.directory import (
-    ID,
-    DiskUse,
-    RunDirectory,
-    disk_use,
-    find_run,
-    is_valid_id,
-    list_runs,
-    new_id,
-)
+from clarinet_tui.runs.directory import ID, DiskUse, RunDirectory, disk_use, find_run, is_valid_id, list_runs, new_id
 from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 from core.errors import InputError
 from core.events import Failed, Finished, Stopped
