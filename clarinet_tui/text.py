@@ -184,13 +184,11 @@ def sparkline(values: Sequence[float], width: int, limits: tuple[float, float] |
     low, high = limits or (min(finite, default=0.0), max(finite, default=0.0))
     is_flat = high - low <= 1e-12 * max(abs(high), 1e-300)
     return "".join(
-        "·" if math.isnan(value) else SPARK_BARS[3 if is_flat else round(_share(value, low, high) * 7)]
+        "·"
+        if math.isnan(value)
+        else SPARK_BARS[3 if is_flat else round(min(max((value - low) / (high - low), 0.0), 1.0) * 7)]
         for value in means
     )
-
-
-def _share(value: float, low: float, high: float) -> float:
-    return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
 def percent_bars(values: Sequence[float], size: int, width: int) -> str:

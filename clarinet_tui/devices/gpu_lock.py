@@ -64,7 +64,10 @@ def hold_gpu(
     folder = os.environ.get(FOLDER_VARIABLE) or FOLDER
     with ExitStack() as stack:
         try:
-            directory = _open_folder(folder)
+            with suppress(FileExistsError):  # every user can add files and remove only their own
+                os.mkdir(folder)  # noqa: PTH102
+                os.chmod(folder, 0o1777)  # noqa: PTH101  whatever the umask is
+            directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             stack.callback(os.close, directory)
             holder = GpuHolder(pid=os.getpid(), user=psutil.Process().username(), run=run, group=group)
             key = _acquire_first(directory, keys, holder, share, stack)
@@ -72,14 +75,6 @@ def hold_gpu(
             notify(f"{folder}: {error.strerror or error}: runs of other users may start on the same GPU")
             key = keys[0]
         yield key
-
-
-def _open_folder(path: str) -> int:
-    """Return a descriptor of the folder, created so that every user can add files and remove only their own."""
-    with suppress(FileExistsError):
-        os.mkdir(path)  # noqa: PTH102
-        os.chmod(path, 0o1777)  # noqa: PTH101  whatever the umask is
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _acquire_first(directory: int, keys: Sequence[str], holder: GpuHolder, share: bool, stack: ExitStack) -> str:
@@ -107,7 +102,14 @@ def _file_name(key: str) -> str:
 @contextmanager
 def _gate(directory: int, name: str) -> Iterator[None]:
     """Let one process at a time look at the locks of a GPU and add its own."""
-    file = _open_gate(directory, f"{name}.gate")
+    file = -1
+    while file < 0:
+        # Open before creating: in a sticky folder the kernel refuses O_CREAT for an existing file of another user.
+        with suppress(FileExistsError):
+            try:
+                file = os.open(f"{name}.gate", OPEN_FLAGS, dir_fd=directory)
+            except FileNotFoundError:
+                file = _create(directory, f"{name}.gate")
     try:
         deadline = time.monotonic() + GATE_SECONDS
         while True:
@@ -121,15 +123,6 @@ def _gate(directory: int, name: str) -> Iterator[None]:
         yield
     finally:
         os.close(file)
-
-
-def _open_gate(directory: int, name: str) -> int:
-    """Open before creating: in a sticky folder the kernel refuses O_CREAT for an existing file of another user."""
-    while True:
-        with suppress(FileNotFoundError):
-            return os.open(name, OPEN_FLAGS, dir_fd=directory)
-        with suppress(FileExistsError):
-            return _create(directory, name)
 
 
 def _create(directory: int, name: str) -> int:

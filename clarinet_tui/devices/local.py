@@ -4,7 +4,6 @@ import functools
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -44,7 +43,7 @@ class DeviceReader:
     def read(self) -> list[Device]:
         gpus, problem = self._read_gpus()
         note = None if gpus else describe_unused_gpus(torch_backend())
-        return [*with_lock_holders(gpus), replace(read_cpu(self._seconds, problem), note=note)]
+        return [*with_lock_holders(gpus), read_cpu(self._seconds, problem, note)]
 
     def read_gpus(self) -> list[Device]:
         """Return the GPUs without the holders of their locks."""
@@ -65,7 +64,7 @@ class DeviceReader:
             self._nvml.close()
 
 
-def read_cpu(seconds: float, problem: str | None = None) -> Device:
+def read_cpu(seconds: float, problem: str | None = None, note: str | None = None) -> Device:
     """Count only the cores that this process may use: a batch job may have fewer than the machine."""
     import psutil
 
@@ -79,6 +78,7 @@ def read_cpu(seconds: float, problem: str | None = None) -> Device:
         memory_used=memory.total - memory.available,
         utilization=psutil.cpu_percent(seconds) if seconds > 0 else None,
         problem=problem,
+        note=note,
     )
 
 

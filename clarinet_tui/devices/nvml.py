@@ -46,7 +46,12 @@ class Nvml:
             gpus = [gpu.read(driver) for gpu in _visible_gpus(visible)]
         except pynvml.NVMLError as error:
             self.close()
-            return [], _driver_problem(error)
+            if error.value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
+                return [], None  # a machine without NVIDIA's library has no GPU
+            if error.value == pynvml.NVML_ERROR_DRIVER_NOT_LOADED:
+                return [], "NVIDIA's library is installed, but its driver is not loaded: no GPU can be used"
+            reason = str(error).rstrip(".")
+            return [], f"NVIDIA's driver fails ({reason}): no GPU can be used; run nvidia-smi for details"
         if any(gpu.problem for gpu in gpus):
             self.close()  # a GPU that was lost is found again only after the library is opened again
         return gpus, None
@@ -57,15 +62,6 @@ class Nvml:
             self._is_open = False
             with suppress(pynvml.NVMLError):
                 pynvml.nvmlShutdown()
-
-
-def _driver_problem(error: Any) -> str | None:
-    """Return None for a machine without NVIDIA's library: it has no GPU."""
-    if error.value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
-        return None
-    if error.value == pynvml.NVML_ERROR_DRIVER_NOT_LOADED:
-        return "NVIDIA's library is installed, but its driver is not loaded: no GPU can be used"
-    return f"NVIDIA's driver fails ({str(error).rstrip('.')}): no GPU can be used; run nvidia-smi for details"
 
 
 def _visible_gpus(visible: str | None) -> "list[_Gpu]":
@@ -106,33 +102,25 @@ def _find_named_slices(uuids: Sequence[str]) -> "list[_Gpu]":
 def visible_indices(value: str | None, uuids: Sequence[str]) -> list[int]:
     """Return the indices of the GPUs that CUDA_VISIBLE_DEVICES shows, in its order.
 
-    As in CUDA, the list ends at the first invalid entry, and a repeated entry makes it empty.
+    As in CUDA, the list ends at the first invalid entry, and a repeated entry makes it empty. An entry is the start of
+    one GPU's UUID, or begins with its number.
     """
     if value is None:
         return list(range(len(uuids)))
     by_uuid = value.startswith("GPU-")
     indices: list[int] = []
     for entry in value.split(","):
-        index = _match_uuid(entry, uuids) if by_uuid else _match_number(entry.strip(), len(uuids))
-        if index is None:
+        if by_uuid:
+            matches = [index for index, uuid in enumerate(uuids) if entry.startswith("GPU-") and uuid.startswith(entry)]
+        else:
+            digits = re.match(r"\+?([0-9]+)", entry.strip())
+            matches = [int(digits[1])] if digits and int(digits[1]) < len(uuids) else []
+        if len(matches) != 1:
             break
-        if index in indices:
+        if matches[0] in indices:
             return []
-        indices.append(index)
+        indices += matches
     return indices
-
-
-def _match_uuid(entry: str, uuids: Sequence[str]) -> int | None:
-    """Return the only GPU whose UUID starts with `entry`."""
-    matches = [index for index, uuid in enumerate(uuids) if entry.startswith("GPU-") and uuid.startswith(entry)]
-    return matches[0] if len(matches) == 1 else None
-
-
-def _match_number(entry: str, count: int) -> int | None:
-    """Read the digits at the start of an entry and ignore what follows, as CUDA does."""
-    digits = re.match(r"\+?([0-9]+)", entry)
-    index = int(digits[1]) if digits else count
-    return index if index < count else None
 
 
 class _Gpu:

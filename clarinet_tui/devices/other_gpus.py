@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,6 @@ VENDORS = {"hip": ("AMD", "cuda"), "xpu": ("XPU", "xpu")}
 """The prefix of the keys of GPUs, and torch's type of device, by the backend of torch."""
 VISIBLE = {"hip": "HIP_VISIBLE_DEVICES", "xpu": "ZE_AFFINITY_MASK"}
 """The variable that limits the GPUs of a process."""
-INTEL_VENDOR = "0x8086"
-PROCESSOR_BUS = "0000:00:"
-"""The PCI bus of GPUs that are part of the processor."""
 
 
 def read_other_gpus(backend: str, environ: Mapping[str, str]) -> list[Device]:
@@ -94,8 +92,6 @@ def _probe(backend: str, python: str = sys.executable) -> list[Device]:
 
 def _visible(gpus: Sequence[Device], value: str | None) -> list[Device]:
     """Return the GPUs that the vendor's variable shows, numbered as torch does."""
-    from dataclasses import replace
-
     from clarinet_tui.devices.nvml import visible_indices
 
     shown = [gpus[index] for index in visible_indices(value, [gpu.key for gpu in gpus])]
@@ -186,7 +182,7 @@ def describe_unused_gpus(backend: str, root: Path = Path("/")) -> str | None:
 def _is_intel_card(device: Path) -> bool:
     """Return whether it is a card, and not part of the processor."""
     try:
-        is_intel = (device / "vendor").read_text().strip() == INTEL_VENDOR
+        is_intel = (device / "vendor").read_text().strip() == "0x8086"
     except OSError:
         return False
-    return is_intel and not device.resolve().name.startswith(PROCESSOR_BUS)
+    return is_intel and not device.resolve().name.startswith("0000:00:")  # the PCI bus of the processor

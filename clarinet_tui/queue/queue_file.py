@@ -136,25 +136,24 @@ def read_all_queues(runs_dir: Path) -> Queue:
             with suppress(UnreadableFileError):
                 stored = _read_file(path)
         if stored is not None:
-            for entry in _entries_of_user(Path(runs_dir), stored[0], stored[1].st_uid):
-                entries.setdefault(entry.id, entry)
+            uid = stored[1].st_uid
+            for entry in stored[0].entries:  # only those whose runs are theirs
+                folder = Path(runs_dir) / entry.id
+                if entry.id not in entries and is_valid_id(entry.id) and folder.is_dir() and find_owner(folder) == uid:
+                    theirs = msgspec.structs.replace(entry, user=user_name(uid), on_alarm=(), on_end=())
+                    entries[entry.id] = theirs
     return queue.with_entries(entries.values())
 
 
 def only_schedulable(queue: Queue, runs_dir: Path) -> Queue:
     """Return the queue without other users' entries, except runs that train on this machine now and so use slots."""
-
-    def is_kept(entry: QueueEntry) -> bool:
-        return not entry.user or not (entry.is_waiting or find_local_worker(RunDirectory(runs_dir, entry.id)) is None)
-
-    return queue.with_entries([entry for entry in queue.entries if is_kept(entry)])
-
-
-def _entries_of_user(runs_dir: Path, queue: Queue, uid: int) -> Iterator[QueueEntry]:
-    """Yield the entries of another user's queue whose runs are theirs."""
-    for entry in queue.entries:
-        if is_valid_id(entry.id) and (runs_dir / entry.id).is_dir() and find_owner(runs_dir / entry.id) == uid:
-            yield msgspec.structs.replace(entry, user=user_name(uid), on_alarm=(), on_end=())
+    return queue.with_entries(
+        [
+            entry
+            for entry in queue.entries
+            if not entry.user or (not entry.is_waiting and find_local_worker(RunDirectory(runs_dir, entry.id)))
+        ]
+    )
 
 
 def is_copied(runs_dir: Path, queue: Queue) -> bool:

@@ -154,24 +154,20 @@ class Occupancy:
         """Return why the run cannot start on the device now."""
         if self._runs[device.key] >= self._queue.slots_for(device.key):
             return f"{device.label} has no free slot"
+        used = memory_of_runs(device, self._worker_pids)
+        used = (device.memory_used or 0) if used is None else used  # unlisted use counts as theirs
         reason = unavailable_reason(
             device,
             ours=self._worker_pids,
             runs=self._runs[device.key],
             needed=self._need(entry),
-            reserved=self._reserved(device),
+            reserved=max(0, self._memory[device.key] - used),
             share=entry.share_device,
         )
         return reason and f"{device.label}: {reason}"
 
     def _need(self, entry: QueueEntry) -> int:
         return self._memory_needs.get(entry.id, NEEDED)
-
-    def _reserved(self, device: Device) -> int:
-        """Return the bytes that the runs on the device will still allocate; unlisted use counts as theirs."""
-        used = memory_of_runs(device, self._worker_pids)
-        used = (device.memory_used or 0) if used is None else used
-        return max(0, self._memory[device.key] - used)
 
 
 def _decide(

@@ -29,11 +29,11 @@ from clarinet_tui.queue.queue_file import (
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.queue.workers import (
     GPU_IN_USE,
+    STOP_EXIT_CODES,
     LocalExecutor,
     can_retry,
     describe_exit,
-    ended_unrecorded,
-    is_lost,
+    has_written,
     never_started,
     record_failure,
     start_detached,
@@ -41,6 +41,7 @@ from clarinet_tui.queue.workers import (
 )
 from clarinet_tui.runs.directory import RunDirectory, remove_leftovers
 from clarinet_tui.runs.files import StorageError, file_size
+from clarinet_tui.runs.journal import read_last_event
 from clarinet_tui.runs.lock import (
     LockHeldError,
     LockOwner,
@@ -56,7 +57,7 @@ from clarinet_tui.runs.lock import (
     signal_holder,
 )
 from clarinet_tui.runs.ownership import own_path
-from clarinet_tui.runs.state import RunState
+from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 from core.errors import DISK_FULL, InputError
 
 SUPERVISOR_LOCK, SUPERVISOR_LOG = "supervisor.lock", "supervisor.log"
@@ -88,28 +89,27 @@ def queue_origin(runs_dir: Path) -> str:
 
 
 def ensure_supervisor(runs_dir: Path) -> None:
-    """Start a supervisor unless one is running. Of two that start at once, the second one exits."""
+    """Start a supervisor unless one is running. Of two that start at once, the second one exits.
+
+    One that does nothing is killed; its runs continue, and the new supervisor adopts them.
+    """
     runs_dir = Path(runs_dir).absolute()
     lock = own_path(runs_dir, SUPERVISOR_LOCK)
-    if is_locked(lock) and not _kill_unresponsive(runs_dir, lock):
-        return
+    if is_locked(lock):
+        supervisor = find_supervisor(runs_dir)
+        if supervisor is None or not is_unresponsive(supervisor):
+            return
+        if not signal_holder(lock, supervisor, signal.SIGKILL):
+            return
+        deadline = time.monotonic() + KILL_SECONDS
+        while is_alive(supervisor) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if is_alive(supervisor):
+            return
     command = [sys.executable, "-P", "-m", "clarinet_tui.queue.supervisor", str(runs_dir)]
     process = start_detached(command, own_path(runs_dir, SUPERVISOR_LOG), cwd=runs_dir)
     # Without a wait, a supervisor that ends before this process would stay in the process table.
     threading.Thread(target=process.wait, name="supervisor", daemon=True).start()
-
-
-def _kill_unresponsive(runs_dir: Path, lock: Path) -> bool:
-    """Kill a supervisor that does nothing; its runs continue, and the next supervisor adopts them."""
-    supervisor = find_supervisor(runs_dir)
-    if supervisor is None or not is_unresponsive(supervisor):
-        return False
-    if not signal_holder(lock, supervisor, signal.SIGKILL):
-        return False
-    deadline = time.monotonic() + KILL_SECONDS
-    while is_alive(supervisor) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not is_alive(supervisor)
 
 
 POLL = 0.5
@@ -192,18 +192,18 @@ class Supervisor:
             self._missing_since.pop(entry.id, None)
             if entry.stop_timeout is not None:
                 self._stop(run, entry.stop_timeout)
-        elif not self._may_still_start(run, entry):
-            self._stop_requests.pop(entry.id, None)
-            self._signalled.discard(entry.id)
-            self._killed.discard(entry.id)
-            self._scheduled_at = float("-inf")  # a slot is free now
-            self._handle_end(run, entry)
-
-    def _may_still_start(self, run: RunDirectory, entry: QueueEntry) -> bool:
-        """Return whether a worker may exist that has no lock yet: its supervisor was killed right after starting it."""
-        if self._executor.exit_code(run) is not None or not never_started(run, entry):
-            return False
-        return self._clock() - self._missing_since.setdefault(run.id, self._clock()) < LOCK_TIMEOUT
+            return
+        if (
+            self._executor.exit_code(run) is None
+            and never_started(run, entry)
+            and self._clock() - self._missing_since.setdefault(run.id, self._clock()) < LOCK_TIMEOUT
+        ):
+            return  # a worker may exist that has no lock yet: its supervisor was killed right after starting it
+        self._stop_requests.pop(entry.id, None)
+        self._signalled.discard(entry.id)
+        self._killed.discard(entry.id)
+        self._scheduled_at = float("-inf")  # a slot is free now
+        self._handle_end(run, entry)
 
     def _stop(self, run: RunDirectory, timeout: float) -> None:
         requested_at = self._stop_requests.setdefault(run.id, self._clock())
@@ -217,8 +217,10 @@ class Supervisor:
     def _handle_end(self, run: RunDirectory, entry: QueueEntry) -> None:
         self._missing_since.pop(run.id, None)
         exit_code = self._executor.exit_code(run)
-        unrecorded = ended_unrecorded(run, entry, exit_code)
-        if unrecorded:
+        stopped = entry.stop_timeout is not None or exit_code in STOP_EXIT_CODES or exit_code == GPU_IN_USE
+        unrecorded = False
+        if exit_code is not None and not stopped and not has_written(run, entry):
+            unrecorded = True
             self._fail(run, describe_exit(run, exit_code))
         keeps_waiting = exit_code == GPU_IN_USE or (exit_code is None and never_started(run, entry))
         retry = not keeps_waiting and can_retry(run, entry)
@@ -237,8 +239,10 @@ class Supervisor:
 
         queue = update_queue(self._runs_dir, requeue_or_drop)
         self._log(f"run {run.id}: {'queued again' if run.id in queue else 'ended'}")
-        if entry.on_end and run.id not in queue and (unrecorded or is_lost(run)):  # else the worker has run it
-            start_end_command(run, entry, RunState.FAILED if unrecorded else RunState.LOST)
+        if entry.on_end and run.id not in queue:
+            event = read_last_event(run.journal)
+            if unrecorded or event is None or event["event"] not in FINAL_EVENTS:  # else the worker has run it
+                start_end_command(run, entry, RunState.FAILED if unrecorded else RunState.LOST)
 
     def _start_waiting(self, queue: Queue) -> None:
         if not queue.waiting or queue.paused:
@@ -257,7 +261,20 @@ class Supervisor:
 
     def _start(self, entry: QueueEntry, device: Device) -> None:
         run = self._find_run(entry)
-        if run is None or not self._claim(run, entry, device):
+        if run is None:
+            return
+        claimed, size = False, file_size(run.journal)
+
+        def claim(queue: Queue) -> Queue:
+            """Compare and set: the entry may have been moved, paused or cancelled since it was read."""
+            nonlocal claimed
+            claimed = not queue.paused and entry.id in queue and queue[entry.id] == entry
+            if not claimed:
+                return queue
+            return queue.with_changes([entry.id], device_key=device.key, started_at=time.time(), journal_size=size)
+
+        update_queue(self._runs_dir, claim)
+        if not claimed:
             return
         self._log(f"run {run.id}: starts on {device.label}")
         try:
@@ -268,21 +285,6 @@ class Supervisor:
                 return
             update_queue(self._runs_dir, lambda queue: queue.with_changes([run.id], device_key=""))
             raise
-
-    def _claim(self, run: RunDirectory, entry: QueueEntry, device: Device) -> bool:
-        """Compare and set: the entry may have been moved, paused or cancelled since it was read."""
-        claimed = False
-        size = file_size(run.journal)
-
-        def claim(queue: Queue) -> Queue:
-            nonlocal claimed
-            claimed = not queue.paused and entry.id in queue and queue[entry.id] == entry
-            if not claimed:
-                return queue
-            return queue.with_changes([entry.id], device_key=device.key, started_at=time.time(), journal_size=size)
-
-        update_queue(self._runs_dir, claim)
-        return claimed
 
     def _fail_and_drop(self, entry: QueueEntry, message: str) -> None:
         if run := self._find_run(entry):

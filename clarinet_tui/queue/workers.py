@@ -104,12 +104,6 @@ def has_written(run: RunDirectory, entry: QueueEntry) -> bool:
     return file_size(run.journal) > entry.journal_size
 
 
-def ended_unrecorded(run: RunDirectory, entry: QueueEntry, exit_code: int | None) -> bool:
-    """Return whether a worker of this supervisor ended, unasked, before it wrote to its journal."""
-    stopped = entry.stop_timeout is not None or exit_code in STOP_EXIT_CODES or exit_code == GPU_IN_USE
-    return exit_code is not None and not stopped and not has_written(run, entry)
-
-
 def never_started(run: RunDirectory, entry: QueueEntry) -> bool:
     """Return whether no worker has held the run's lock since it was to start: the supervisor died in between."""
     owner = read_lock_owner(run.lock)
@@ -130,16 +124,10 @@ def record_failure(run: RunDirectory, message: str) -> None:
         append_failure(run.journal, Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED), CLOSE_TIMEOUT)
 
 
-def describe_exit(run: RunDirectory, exit_code: int | None) -> str:
-    cause = "" if exit_code is None else f" by signal {-exit_code}" if exit_code < 0 else f" with exit code {exit_code}"
+def describe_exit(run: RunDirectory, exit_code: int) -> str:
+    cause = f" by signal {-exit_code}" if exit_code < 0 else f" with exit code {exit_code}"
     last_line = printable(read_last_line(run))[:500]
     return f"the worker ended{cause} before it wrote to its journal{': ' if last_line else ''}{last_line}"
-
-
-def is_lost(run: RunDirectory) -> bool:
-    """Return whether the journal has no end of its last attempt."""
-    event = read_last_event(run.journal)
-    return event is None or event["event"] not in FINAL_EVENTS
 
 
 def start_end_command(run: RunDirectory, entry: QueueEntry, state: RunState) -> None:

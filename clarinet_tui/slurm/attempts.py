@@ -140,7 +140,6 @@ def _last_end(events: Sequence[AttemptEvent]) -> int:
     return max((index for index, event in enumerate(events) if isinstance(event, JobEnded)), default=-1)
 
 
-MAX_OWNER_BYTES = 4096
 TOUCH_SECONDS = 10.0
 STALE_SECONDS = 60.0
 """An owner that has not touched its lease for so long is dead."""
@@ -192,29 +191,32 @@ class Lease:
             return  # the file system cannot be reached now
 
 
-def lease_path(run: RunDirectory) -> Path:
-    return run.slurm_lease
-
-
 def check_lease(run: RunDirectory, owner: str) -> None:
     """Raise LockHeldError while another owner touches the run's lease."""
-    path = lease_path(run)
-    if is_fresh(path) and (holder := read_owner(path)) != _format_owner(owner):
+    if is_fresh(run.slurm_lease) and (holder := read_owner(run.slurm_lease)) != _format_owner(owner):
         raise LockHeldError(f"run {run.id}", holder)
 
 
 @contextmanager
 def hold_lease(run: RunDirectory, owner: str, touch_seconds: float = TOUCH_SECONDS) -> Iterator[Lease]:
     """Hold the run's lease, or raise LockHeldError while another owner touches it."""
-    path = lease_path(run)
+    path = run.slurm_lease
     file = _create(path, owner)
     if file is None and not is_fresh(path):
-        _remove_stale(path)
+        moved = path.with_name(f".{path.name}.{os.getpid()}.{time.time_ns()}")
+        with suppress(OSError):  # of two nodes that move the stale lease away, one succeeds
+            path.rename(moved)
+            moved.unlink()
         file = _create(path, owner)
     if file is None:
         raise LockHeldError(f"run {run.id}", read_owner(path))
     lease, over = Lease(path, file), threading.Event()
-    thread = threading.Thread(target=_touch, args=(lease, over, touch_seconds), name="lease", daemon=True)
+
+    def touch() -> None:
+        while not over.wait(touch_seconds):
+            lease.touch()
+
+    thread = threading.Thread(target=touch, name="lease", daemon=True)
     thread.start()
     try:
         yield lease
@@ -229,14 +231,24 @@ def hold_lease(run: RunDirectory, owner: str, touch_seconds: float = TOUCH_SECON
 
 
 def is_fresh(path: Path, stale_seconds: float = STALE_SECONDS) -> bool:
-    """Return whether the lease was touched a short time ago by the clock of the file system."""
+    """Return whether the lease was touched a short time ago by the clock of the file server."""
     touched = modified_time(path)
-    return bool(touched) and _file_system_time(path.parent) - touched < stale_seconds
+    if not touched:
+        return False
+    probe = path.with_name(f".clock.{os.getpid()}.{time.time_ns()}")
+    try:
+        os.close(create_file(probe))
+        return modified_time(probe) - touched < stale_seconds
+    except OSError:
+        return time.time() - touched < stale_seconds
+    finally:
+        with suppress(OSError):
+            probe.unlink()
 
 
 def read_owner(path: Path) -> str:
     try:
-        content = read_file(path, MAX_OWNER_BYTES) or b""
+        content = read_file(path, 4096) or b""
     except UnreadableFileError:
         content = b""
     return _format_owner(content.decode(errors="replace")) or "another node"
@@ -255,29 +267,3 @@ def _create(path: Path, owner: str) -> int | None:
             return None
         os.write(file, f"{owner}\n".encode())
     return file
-
-
-def _remove_stale(path: Path) -> None:
-    """Move the stale lease away: of two nodes that try, one succeeds."""
-    moved = path.with_name(f".{path.name}.{os.getpid()}.{time.time_ns()}")
-    with suppress(OSError):
-        path.rename(moved)
-        moved.unlink()
-
-
-def _file_system_time(folder: Path) -> float:
-    """Return the time by the clock of the file server, which may differ from that of this machine."""
-    probe = folder / f".clock.{os.getpid()}.{time.time_ns()}"
-    try:
-        os.close(create_file(probe))
-        return modified_time(probe)
-    except OSError:
-        return time.time()
-    finally:
-        with suppress(OSError):
-            probe.unlink()
-
-
-def _touch(lease: Lease, over: threading.Event, seconds: float) -> None:
-    while not over.wait(seconds):
-        lease.touch()

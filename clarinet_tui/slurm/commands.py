@@ -16,7 +16,6 @@ MAX_MESSAGE = 300
 _COLUMNS = "%i|%j|%T|%r|%S|%V|%e|%N|%Q|%y"
 _PREFIX = re.compile(r"^(?:\w+: )?(?:error|fatal|allocation failure): ?", re.ASCII)
 _NOISE = re.compile(r"^Try |DNS SRV|_establish_config_source|retrying|^\s*$|^\w+: debug")
-_NO_CONFIGURATION = "Could not establish a configuration source"
 _NO_CONTROLLER = re.compile(r"Unable to contact slurm controller|Zero Bytes were transmitted|Socket timed out")
 
 
@@ -48,7 +47,6 @@ class QueuedJob(NamedTuple):
 
 def call(program: str, *arguments: str, timeout: float = TIMEOUT) -> "subprocess.CompletedProcess[str]":
     """Run a program of Slurm; raise SlurmError if it cannot be run, does not answer, or fails."""
-    environment = {**os.environ, "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
     try:
         done = subprocess.run(
             [program, *arguments],
@@ -57,7 +55,7 @@ def call(program: str, *arguments: str, timeout: float = TIMEOUT) -> "subprocess
             text=True,
             errors="replace",
             timeout=timeout,
-            env=environment,
+            env={**os.environ, "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"},
         )
     except FileNotFoundError:
         raise SlurmError(
@@ -67,21 +65,15 @@ def call(program: str, *arguments: str, timeout: float = TIMEOUT) -> "subprocess
         raise SlurmError(f"slurm: {program}: {error.strerror or error}") from None
     except subprocess.TimeoutExpired:
         raise SlurmError(f"slurm: the controller did not answer {program} within {timeout:g} s: try again") from None
-    if done.returncode != 0:
-        raise SlurmError(f"slurm: {describe_refusal(program, done.stderr)}")
-    return done
-
-
-def describe_refusal(program: str, stderr: str) -> str:
-    """Return the first sentence of why a program of Slurm failed."""
-    if _NO_CONFIGURATION in stderr:
-        return f"{program} finds no slurm.conf: use a login node of the cluster, or set SLURM_CONF"
-    if _NO_CONTROLLER.search(stderr):
-        return f"{program} cannot reach the controller: try again when `scontrol ping` says UP"
-    lines = [
-        _PREFIX.sub("", line.removeprefix(f"{program}: ")) for line in stderr.splitlines() if not _NOISE.search(line)
-    ]
-    return f"{program}: {shorten(printable(lines[0]), MAX_MESSAGE) if lines else 'failed without a message'}"
+    if done.returncode == 0:
+        return done
+    if "Could not establish a configuration source" in done.stderr:
+        raise SlurmError(f"slurm: {program} finds no slurm.conf: use a login node of the cluster, or set SLURM_CONF")
+    if _NO_CONTROLLER.search(done.stderr):
+        raise SlurmError(f"slurm: {program} cannot reach the controller: try again when `scontrol ping` says UP")
+    lines = [line.removeprefix(f"{program}: ") for line in done.stderr.splitlines() if not _NOISE.search(line)]
+    reason = shorten(printable(_PREFIX.sub("", lines[0])), MAX_MESSAGE) if lines else "failed without a message"
+    raise SlurmError(f"slurm: {program}: {reason}")
 
 
 def submit(script: str, *arguments: str) -> str:
@@ -90,9 +82,9 @@ def submit(script: str, *arguments: str) -> str:
 
 
 def read_max_array_size() -> int:
-    """Return the number of tasks that an array may have."""
+    """Return the number of tasks that an array may have, 1000 at most."""
     match = re.search(r"^MaxArraySize\s*=\s*(\d+)", call("scontrol", "show", "config").stdout, re.MULTILINE)
-    return max(1, int(match[1])) if match else 1
+    return max(1, min(int(match[1]), 1000)) if match else 1
 
 
 def list_jobs(names: Iterable[str]) -> list[QueuedJob]:

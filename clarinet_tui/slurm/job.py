@@ -48,18 +48,6 @@ REQUEUED, LOCKED = 75, 73
 
 
 def main() -> int:
-    arguments = parse_arguments(sys.argv[1:])
-    block_signals()
-    sys.stdout = sys.stderr = TimestampedStream(sys.stdout)
-    job = SlurmJob.current()
-    try:
-        return run_job(RunDirectory(arguments.runs_dir, arguments.run), job, arguments)
-    except InputError as error:
-        print(f"clarinet: {printable(str(error))}")
-        return 2
-
-
-def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="clarinet-slurm-job", description=__doc__)
     parser.add_argument("run")
     parser.add_argument("--runs-dir", type=Path, required=True)
@@ -67,15 +55,17 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--array", type=int, required=True, help="number of the array in its submission")
     parser.add_argument("--max-requeues", type=int, default=0)
     parser.add_argument("--retries", type=int, default=0)
-    return parser.parse_args(arguments)
-
-
-def block_signals() -> None:
-    """Block the signals, which are then waited for, and undo that the batch script ignores some of them."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {*SIGNALS, signal.SIGCHLD})
+    arguments = parser.parse_args()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {*SIGNALS, signal.SIGCHLD})  # they are waited for
     for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, signal.SIG_DFL)  # the batch script ignores some of them
     signal.signal(signal.SIGCHLD, lambda number, frame: None)  # an ignored signal would not be waited for
+    sys.stdout = sys.stderr = TimestampedStream(sys.stdout)
+    try:
+        return run_job(RunDirectory(arguments.runs_dir, arguments.run), SlurmJob.current(), arguments)
+    except InputError as error:
+        print(f"clarinet: {printable(str(error))}")
+        return 2
 
 
 def run_job(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> int:
@@ -93,14 +83,16 @@ def run_job(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> 
         started = AttemptStarted(time=time.time(), job=job.id, name=job.name, node=job.node, checkpoint=checkpoint)
         append_event(run, started)
         print(f"Slurm job {job.id} on {job.node} starts run {run.id}")
+        journal_size = file_size(run.journal)
         worker = Worker(run, job, arguments.data_dir)
         worker.wait(lease)
         if lease.is_taken:
             print(f"clarinet: Slurm job {job.id} ends: another node has taken over run {run.id}")
             return LOCKED
-        if worker.has_crashed(run):  # such as without a library of the node
-            last_line = printable(read_last_line(run))[:500]
-            message = f"the worker ended with exit code {worker.exit_code}: {last_line}"
+        exit_code = worker.process.returncode
+        if exit_code > 0 and not worker.is_signalled and file_size(run.journal) == journal_size:
+            # It ended by itself before it wrote to its journal, such as without a library of the node.
+            message = f"the worker ended with exit code {exit_code}: {printable(read_last_line(run))[:500]}"
             record_failure(run, message, FailureKind.NOT_STARTED)
         return end_attempt(run, job, arguments, worker)
 
@@ -128,22 +120,14 @@ class Worker:
     """The worker and the signals that it gets."""
 
     def __init__(self, run: RunDirectory, job: SlurmJob, data_dir: Path) -> None:
-        self._job, self._journal_size = job, file_size(run.journal)
+        self._job = job
         self.is_stopped_by_user = self.is_signalled = False
         arguments = worker_arguments(run, data_dir, queued=True)
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, "-P", *arguments],
             stdin=subprocess.DEVNULL,
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, signal.SIGCHLD}) and None,
         )
-
-    @property
-    def exit_code(self) -> int:
-        return self._process.returncode
-
-    def has_crashed(self, run: RunDirectory) -> bool:
-        """Return whether it ended by itself before it wrote to its journal."""
-        return self.exit_code > 0 and not self.is_signalled and file_size(run.journal) == self._journal_size
 
     def wait(self, lease: Lease) -> None:
         """Wait for the worker; a signal makes it save and end, the one for the time limit not too early.
@@ -151,9 +135,9 @@ class Worker:
         A worker whose run another node has taken over is killed, so that it writes nothing more.
         """
         stop_at = float("inf")
-        while self._process.poll() is None:
+        while self.process.poll() is None:
             if lease.is_taken:
-                self._process.kill()
+                self.process.kill()
             received = signal.sigtimedwait({*SIGNALS, signal.SIGCHLD}, max(0.0, min(POLL, stop_at - time.time())))
             number = received.si_signo if received else 0
             self.is_signalled |= number in SIGNALS
@@ -166,7 +150,7 @@ class Worker:
             if time.time() >= stop_at:
                 stop_at = float("inf")
                 # A worker may get USR1 many times. Slurm may send it TERM as well, and a second TERM would end it.
-                self._process.send_signal(signal.SIGUSR1)
+                self.process.send_signal(signal.SIGUSR1)
 
     def _spare_seconds(self) -> float:
         """Return how long the worker may go on: Slurm warns up to a minute early, and jobs may be short."""
@@ -182,7 +166,7 @@ class Worker:
 
 def end_attempt(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace, worker: Worker) -> int:
     """Record how the attempt ended, and requeue the job unless the run is over."""
-    outcome, exit_code = decide(run, job, arguments, worker), worker.exit_code
+    outcome, exit_code = decide(run, job, arguments, worker), worker.process.returncode
     append_event(run, AttemptEnded(time=time.time(), exit_code=exit_code, outcome=outcome))
     print(f"Slurm job {job.id}: {outcome}")
     if outcome != "requeued":
@@ -194,11 +178,14 @@ def end_attempt(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace,
         commands.requeue(job.id)
     except commands.SlurmError as error:
         print(f"{error}; a follow-up job continues the run")
-        submit_follow_up(run, job, arguments)
+        script = run.runs_dir / SUBMISSIONS / job.name / f"{arguments.array}.sh"
+        array_job = commands.submit(str(script), f"--array={job.task}", f"--dependency=afterany:{job.id}")
+        append_event(run, FollowUp(time=time.time(), job=f"{array_job}_{job.task}", name=job.name))
     return REQUEUED
 
 
 def decide(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace, worker: Worker) -> str:
+    """Return the outcome; a cancelled job must not come back, and a preempted one comes back without our help."""
     event = read_last_event(run.journal) or {}
     if event.get("event") == RunState.FINISHED:
         return "finished"
@@ -207,26 +194,12 @@ def decide(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace, work
         return "requeued" if may_retry else "failed"
     if worker.is_stopped_by_user:
         return "stopped"
-    return "ended by Slurm" if is_ended_by_slurm(job) else "requeued"
-
-
-def is_ended_by_slurm(job: SlurmJob) -> bool:
-    """Return whether Slurm ends the job for another reason than its time limit.
-
-    A cancelled job must not come back, and a preempted one comes back without our help.
-    """
     try:
         queued = commands.find_job(job.id)
     except commands.SlurmError:
-        return False
-    return queued is not None and queued.state != "RUNNING" and queued.reason != "TimeLimit"
-
-
-def submit_follow_up(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> None:
-    """Submit the same task again, to start after this job."""
-    script = run.runs_dir / SUBMISSIONS / job.name / f"{arguments.array}.sh"
-    array_job = commands.submit(str(script), f"--array={job.task}", f"--dependency=afterany:{job.id}")
-    append_event(run, FollowUp(time=time.time(), job=f"{array_job}_{job.task}", name=job.name))
+        return "requeued"
+    is_ended = queued is not None and queued.state != "RUNNING" and queued.reason != "TimeLimit"
+    return "ended by Slurm" if is_ended else "requeued"
 
 
 def record_failure(run: RunDirectory, reason: str, kind: str = "") -> None:

@@ -3,8 +3,8 @@
 Only the machines where users work write the file; the process that looks first asks Slurm, at most once an interval."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -16,7 +16,7 @@ from clarinet_tui.runs.lock import LockHeldError, hold_lock
 from clarinet_tui.runs.ownership import directory_id, own_path
 from clarinet_tui.runs.worker_log import read_last_line
 from clarinet_tui.slurm import commands
-from clarinet_tui.slurm.attempts import JobEnded, append_event, find_follow_up, is_fresh, lease_path, read_events
+from clarinet_tui.slurm.attempts import JobEnded, append_event, find_follow_up, is_fresh, read_events
 from clarinet_tui.slurm.commands import QueuedJob, SlurmError
 from clarinet_tui.text import format_time, printable
 from core.errors import InputError
@@ -101,11 +101,9 @@ def read_jobs(runs_dir: Path) -> Jobs:
     return Jobs() if jobs.directory and jobs.directory != directory_id(runs_dir) else jobs
 
 
-@contextmanager
-def lock_jobs(runs_dir: Path, wait: float = LOCK_SECONDS) -> Iterator[None]:
+def lock_jobs(runs_dir: Path, wait: float = LOCK_SECONDS) -> AbstractContextManager[object]:
     """Hold the lock of the jobs; raise LockHeldError after `wait` seconds."""
-    with hold_lock(own_path(Path(runs_dir), JOB_LOCK), "slurm.json", wait=wait, private=True):
-        yield
+    return hold_lock(own_path(Path(runs_dir), JOB_LOCK), "slurm.json", wait=wait, private=True)
 
 
 def write_jobs(runs_dir: Path, jobs: Jobs) -> None:
@@ -174,8 +172,12 @@ def _ask(runs_dir: Path, jobs: Jobs, now: float) -> Jobs:
         elif following := _settle(runs_dir, job, row.state if row else states.get((job.id, job.name), ""), now):
             left.append(following)
     left.sort(key=lambda job: queued[job.id].order if job.is_waiting and job.id in queued else ())
-    _cancel_overdue(left, now)
-    _clean_up(runs_dir, {job.name for job in jobs.jobs} - {job.name for job in left})
+    overdue = [job.id for job in left if job.kill_at is not None and now >= job.kill_at and job.state != "COMPLETING"]
+    if overdue:
+        commands.cancel(overdue)
+    for name in names - {job.name for job in left}:  # the options of an ended submission stay, for `resume`
+        for path in (runs_dir / SUBMISSIONS / name).glob("*-*.log"):
+            path.unlink(missing_ok=True)
     return Jobs(checked_at=now, answered_at=now, jobs=tuple(left))
 
 
@@ -198,36 +200,19 @@ def _settle(runs_dir: Path, job: Job, state: str, now: float) -> Job | None:
         return None
     if follow_up := find_follow_up(read_events(run), job.id):
         return Job(run=run.id, id=follow_up.job, name=follow_up.name, submitted_at=follow_up.time)
-    if is_fresh(lease_path(run)):
+    if is_fresh(run.slurm_lease):
         return job
     try:
         with run.hold_lock():
             if state not in QUIET and not run.journal.exists():
-                _record_failure(run, f"Slurm job {job.id} ended as {state} before the worker wrote to its journal")
+                last_line = printable(read_last_line(run))[:500]
+                message = f"Slurm job {job.id} ended as {state} before the worker wrote to its journal"
+                message += f": {last_line}" if last_line else ""
+                append_failure(run.journal, Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED))
             append_event(run, JobEnded(time=now, job=job.id, name=job.name, state=state))
     except LockHeldError:
         return job
     return None
-
-
-def _record_failure(run: RunDirectory, message: str) -> None:
-    last_line = printable(read_last_line(run))[:500]
-    message += f": {last_line}" if last_line else ""
-    append_failure(run.journal, Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED))
-
-
-def _cancel_overdue(jobs: Iterable[Job], now: float) -> None:
-    """Cancel jobs that were asked to stop and have not in time."""
-    overdue = [job.id for job in jobs if job.kill_at is not None and now >= job.kill_at and job.state != "COMPLETING"]
-    if overdue:
-        commands.cancel(overdue)
-
-
-def _clean_up(runs_dir: Path, names: Iterable[str]) -> None:
-    """Remove scripts and links of submissions whose jobs have all ended; their options stay, for `resume`."""
-    for name in names:
-        for path in (runs_dir / SUBMISSIONS / name).glob("*-*.log"):
-            path.unlink(missing_ok=True)
 
 
 def describe_wait(job: Job) -> str:

@@ -50,32 +50,31 @@ def parse_table(table: Mapping[str, Any], source: str, base: SlurmOptions | None
         )
         if text is None:
             raise InputError(f"{where}: expected a text, a number or true, got {format_value(value)}")
-        options = _with_option(options, key, text, where)
+        if not KEY.fullmatch(key):
+            raise InputError(f"{where}: expected the long name of an sbatch option, such as partition")
+        if key in SET_BY_US:
+            raise InputError(f"{where}: cannot be set: {SET_BY_US[key]}")
+        if not text.isprintable():
+            raise InputError(f"{where}: expected one line of text")
+        change: dict[str, Any]
+        if key in ("setup", "python"):
+            try:
+                shlex.split(text)
+            except ValueError as error:
+                raise InputError(f"{where}: {error}") from None
+            change = {key: text}
+        elif key == "max-requeues":
+            change = {"max_requeues": _count(text, where)}
+        elif key == "array":
+            if not text.startswith("%"):
+                raise InputError(f"{where}: expected %N, the number of runs at once: Clarinet numbers the tasks")
+            change = {"throttle": _count(text[1:], where)}
+        elif re.search(r"['\"\\]", text):
+            raise InputError(f"{where}: expected a value without quotes and backslashes")
+        else:
+            change = {"sbatch": {**options.sbatch, key: text}}
+        options = msgspec.structs.replace(options, **change)
     return options
-
-
-def _with_option(options: SlurmOptions, key: str, value: str, where: str) -> SlurmOptions:
-    if not KEY.fullmatch(key):
-        raise InputError(f"{where}: expected the long name of an sbatch option, such as partition")
-    if key in SET_BY_US:
-        raise InputError(f"{where}: cannot be set: {SET_BY_US[key]}")
-    if not value.isprintable():
-        raise InputError(f"{where}: expected one line of text")
-    if key in ("setup", "python"):
-        try:
-            shlex.split(value)
-        except ValueError as error:
-            raise InputError(f"{where}: {error}") from None
-        return msgspec.structs.replace(options, **{key: value})
-    if key == "max-requeues":
-        return msgspec.structs.replace(options, max_requeues=_count(value, where))
-    if key == "array":
-        if not value.startswith("%"):
-            raise InputError(f"{where}: expected %N, the number of runs at once: Clarinet numbers the tasks")
-        return msgspec.structs.replace(options, throttle=_count(value[1:], where))
-    if re.search(r"['\"\\]", value):
-        raise InputError(f"{where}: expected a value without quotes and backslashes")
-    return msgspec.structs.replace(options, sbatch={**options.sbatch, key: value})
 
 
 def _count(text: str, where: str) -> int:

@@ -32,7 +32,7 @@ from clarinet_tui.slurm.jobs import (
     try_refresh,
     update_jobs,
 )
-from clarinet_tui.slurm.submission import Submission, read_array_size, read_options
+from clarinet_tui.slurm.submission import Submission, read_options
 from clarinet_tui.text import printable
 from core.config import RunConfig
 from core.errors import InputError
@@ -61,14 +61,14 @@ class SlurmPlace:
         self, configs: Sequence[RunConfig], options: LaunchOptions, *, run_id: str | None = None, front: bool = False
     ) -> list[RunDirectory]:
         """Create runs and submit them; `front` is ignored, as Slurm orders jobs by their priority."""
-        submission, max_size = Submission(self.runs_dir, options), read_array_size()
+        submission, max_size = Submission(self.runs_dir, options), commands.read_max_array_size()
         with create_runs(self.runs_dir, configs, run_id=run_id) as runs:
             submission.submit(runs, configs, max_size)
         return runs
 
     def resume(self, runs: Sequence[RunDirectory], options: LaunchOptions) -> None:
-        submission = Submission(self.runs_dir, options)
-        submission.submit(runs, [run.read_config() for run in runs], read_array_size())
+        configs = [run.read_config() for run in runs]
+        Submission(self.runs_dir, options).submit(runs, configs, commands.read_max_array_size())
 
     def last_options(self, run: RunDirectory, options: LaunchOptions) -> LaunchOptions | None:
         """Return the options of the run's last submission but its dependency: ids of jobs are used again."""

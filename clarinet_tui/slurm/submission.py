@@ -21,14 +21,13 @@ from clarinet_tui.runs.journal import format_event
 from clarinet_tui.runs.stage1 import stage1_role
 from clarinet_tui.runs.worker_command import hook_environment
 from clarinet_tui.slurm import commands
-from clarinet_tui.slurm.jobs import SUBMISSIONS, Job, Jobs, check_no_job, lock_jobs, read_jobs, write_jobs
+from clarinet_tui.slurm.jobs import SUBMISSIONS, Job, check_no_job, lock_jobs, read_jobs, write_jobs
 from clarinet_tui.slurm.options import WARNING_SECONDS
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Failed, FailureKind
 from core.files import replace_file
 
-LARGEST_ARRAY = 1000
 SETTINGS_FILE = "settings.json"
 NAME = re.compile("clarinet-[0-9a-f]{8}")
 OPTIONS_OF_SLURM = {
@@ -92,10 +91,6 @@ def _chunks(positions: list[int], size: int) -> Iterator[list[int]]:
         yield chunk
 
 
-def read_array_size() -> int:
-    return min(commands.read_max_array_size(), LARGEST_ARRAY)
-
-
 class Submission:
     """Runs that are submitted together. Their jobs have a random name, and so has the directory of their scripts."""
 
@@ -116,7 +111,7 @@ class Submission:
     def preview(self, configs: Sequence[RunConfig]) -> list[str]:
         """Return the batch scripts of new runs, with ids that are made up."""
         scripts = []
-        for number, array in enumerate(plan_arrays(configs, read_array_size())):
+        for number, array in enumerate(plan_arrays(configs, commands.read_max_array_size())):
             dependency = "" if array.maker is None else f"afterany:JOB_OF_run{array.maker + 1}"
             scripts.append(self.make_script(number, [f"run{run + 1}" for run in array.runs], dependency))
         return scripts
@@ -140,7 +135,12 @@ class Submission:
                 if hold and not self.options.paused:
                     commands.hold(list(dict.fromkeys(job.id.partition("_")[0] for job in jobs)), held=False)
             except (InputError, OSError):
-                self._undo(before, begun)
+                shutil.rmtree(self.directory, ignore_errors=True)
+                # Cancelled now or when the controller answers; the first error is what the user sees.
+                with suppress(InputError, OSError):
+                    write_jobs(self.runs_dir, begun)
+                    commands.cancel_named(self.name)
+                    write_jobs(self.runs_dir, before)
                 raise
 
     def _submit_arrays(self, arrays: Sequence[Array], runs: Sequence[str], hold: Sequence[str]) -> list[Job]:
@@ -161,17 +161,26 @@ class Submission:
                 jobs[run] = Job(run=runs[run], id=f"{array_job}_{task}", name=self.name, submitted_at=time.time())
         return list(jobs.values())
 
-    def _undo(self, before: Jobs, begun: Jobs) -> None:
-        """Cancel what was submitted, now or when the controller answers; the first error is what the user sees."""
-        shutil.rmtree(self.directory, ignore_errors=True)
-        with suppress(InputError, OSError):
-            write_jobs(self.runs_dir, begun)
-            commands.cancel_named(self.name)
-            write_jobs(self.runs_dir, before)
-
     def make_script(self, number: int, runs: Sequence[str], dependency: str = "") -> str:
         """Return the script of the submission's array with this number."""
         slurm, options = self.slurm, self.options
+        throttle = f"%{slurm.throttle}" if slurm.throttle else ""
+        directives = {
+            "job-name": self.name,
+            "array": f"0-{len(runs) - 1}{throttle}",
+            "output": str(self.directory / f"{number}-%a.log").replace("%", "%%").replace("%%a.log", "%a.log"),
+            "open-mode": "append",
+            "requeue": "",
+            "signal": f"B:USR1@{WARNING_SECONDS}",
+            "nice": str(-options.priority) if options.priority else None,
+            **slurm.sbatch,
+            "dependency": ",".join(filter(None, (dependency, slurm.sbatch.get("dependency")))) or None,
+        }
+        lines = []
+        for key, value in directives.items():
+            if value is not None:  # sbatch ends an unquoted value at a space or a number sign
+                quoted = f'"{value}"' if any(character in value for character in " #\t") else value
+                lines.append(f"#SBATCH --{key}={quoted}" if value else f"#SBATCH --{key}")
         folder = slurm.sbatch.get("chdir") or options.working_directory
         python = slurm.python or shlex.quote(sys.executable)
         setup = f"{{ {slurm.setup}\n}} || fail {_failure(f'the setup line failed on {_NODE}: see its log')}\n"
@@ -179,7 +188,7 @@ class Submission:
         arguments = ["--runs-dir", str(self.runs_dir), "--data-dir", options.data_dir, "--array", str(number)]
         arguments += ["--max-requeues", str(slurm.max_requeues), "--retries", str(options.retries)]
         return _TEMPLATE.format(
-            directives="\n".join(f"#SBATCH --{text}" for text in self._directives(number, len(runs), dependency)),
+            directives="\n".join(lines),
             runs=" ".join(runs),
             node=_NODE,
             time=_TIME,
@@ -193,28 +202,6 @@ class Submission:
             no_python=_failure(f"on the node {_NODE}, {python} does not start or has no Clarinet: see its log"),
             arguments=shlex.join(arguments),
         )
-
-    def _directives(self, number: int, count: int, dependency: str) -> list[str]:
-        sbatch = self.slurm.sbatch
-        throttle = f"%{self.slurm.throttle}" if self.slurm.throttle else ""
-        output = str(self.directory / f"{number}-%a.log").replace("%", "%%").replace("%%a.log", "%a.log")
-        directives = {
-            "job-name": self.name,
-            "array": f"0-{count - 1}{throttle}",
-            "output": output,
-            "open-mode": "append",
-            "requeue": "",
-            "signal": f"B:USR1@{WARNING_SECONDS}",
-            "nice": str(-self.options.priority) if self.options.priority else None,
-            **sbatch,
-            "dependency": ",".join(filter(None, (dependency, sbatch.get("dependency")))) or None,
-        }
-        return [key + (f"={_quote(value)}" if value else "") for key, value in directives.items() if value is not None]
-
-
-def _quote(value: str) -> str:
-    """Quote a value for sbatch, whose #SBATCH lines end at a space or a number sign."""
-    return f'"{value}"' if any(character in value for character in " #\t") else value
 
 
 def _failure(message: str) -> str:

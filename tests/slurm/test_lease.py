@@ -19,7 +19,6 @@ from clarinet_tui.slurm.attempts import (
     check_lease,
     hold_lease,
     is_fresh,
-    lease_path,
     read_events,
 )
 from clarinet_tui.slurm.job import LOCKED, Worker
@@ -30,7 +29,7 @@ FIRST, SECOND = SlurmJob("1", "0", "clarinet-00000001", "n1"), SlurmJob("2", "0"
 
 
 def make_stale(run: RunDirectory) -> None:
-    os.utime(lease_path(run), (time.time() - 61, time.time() - 61))
+    os.utime(run.slurm_lease, (time.time() - 61, time.time() - 61))
 
 
 def wait_until(condition: Callable[[], object]) -> None:
@@ -55,12 +54,12 @@ def test_a_lease_excludes_others_until_it_is_stale(tmp_path: Path) -> None:
     with hold_lease(run, FIRST.owner):
         with pytest.raises(LockHeldError, match="Slurm job 1_0 on n1"), hold_lease(run, SECOND.owner):
             pass
-        assert is_fresh(lease_path(run))
+        assert is_fresh(run.slurm_lease)
         make_stale(run)
-        assert not is_fresh(lease_path(run))
+        assert not is_fresh(run.slurm_lease)
         with hold_lease(run, SECOND.owner):
-            assert lease_path(run).read_text() == "Slurm job 2_0 on n2\n"
-    assert not lease_path(run).exists()
+            assert run.slurm_lease.read_text() == "Slurm job 2_0 on n2\n"
+    assert not run.slurm_lease.exists()
 
 
 def test_a_live_owner_touches_its_lease_and_a_dead_one_does_not(tmp_path: Path) -> None:
@@ -70,9 +69,9 @@ def test_a_live_owner_touches_its_lease_and_a_dead_one_does_not(tmp_path: Path) 
         with hold_lease(run, FIRST.owner, touch_seconds=0.01):
             signal.pause()
     try:
-        wait_until(lambda: lease_path(run).exists())
-        os.utime(lease_path(run), (0, 0))
-        wait_until(lambda: is_fresh(lease_path(run)))
+        wait_until(lambda: run.slurm_lease.exists())
+        os.utime(run.slurm_lease, (0, 0))
+        wait_until(lambda: is_fresh(run.slurm_lease))
     finally:
         os.kill(owner, signal.SIGKILL)
         os.waitpid(owner, 0)
@@ -80,7 +79,7 @@ def test_a_live_owner_touches_its_lease_and_a_dead_one_does_not(tmp_path: Path) 
         pass
     make_stale(run)
     with hold_lease(run, SECOND.owner):
-        assert is_fresh(lease_path(run))
+        assert is_fresh(run.slurm_lease)
 
 
 def test_a_job_waits_for_the_lease_of_another_node(tmp_path: Path) -> None:
@@ -120,12 +119,12 @@ def test_the_worker_of_a_lease_that_was_taken_over_is_killed(tmp_path: Path, mon
     monkeypatch.setattr(sys, "executable", str(program))
     with hold_lease(run, FIRST.owner, touch_seconds=0.01) as lease:
         worker = Worker(run, FIRST, tmp_path)
-        lease_path(run).unlink()  # stale
+        run.slurm_lease.unlink()  # stale
         with hold_lease(run, SECOND.owner):
             wait_until(lambda: lease.is_taken)
             worker.wait(lease)
             assert worker.exit_code == -signal.SIGKILL
-    assert not lease_path(run).exists()
+    assert not run.slurm_lease.exists()
 
 
 def test_a_run_that_saves_nothing_new_is_not_started_again(tmp_path: Path) -> None:
@@ -136,11 +135,11 @@ def test_a_run_that_saves_nothing_new_is_not_started_again(tmp_path: Path) -> No
         assert job.wait(60) == 1
     (failed,) = events_named(run, "failed")
     assert failed["message"].startswith("its last 3 attempts on Slurm saved nothing new")
-    assert not lease_path(run).exists()
+    assert not run.slurm_lease.exists()
 
 
 def test_a_named_pipe_in_place_of_a_lease_does_not_block(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    os.mkfifo(lease_path(run))
+    os.mkfifo(run.slurm_lease)
     with pytest.raises(LockHeldError, match="another node"), hold_lease(run, FIRST.owner):
         pass
