@@ -123,7 +123,7 @@ def test_the_worker_of_a_lease_that_was_taken_over_is_killed(tmp_path: Path, mon
         with hold_lease(run, SECOND.owner):
             wait_until(lambda: lease.is_taken)
             worker.wait(lease)
-            assert worker.exit_code == -signal.SIGKILL
+            assert worker.process.returncode == -signal.SIGKILL
     assert not run.slurm_lease.exists()
 
 
