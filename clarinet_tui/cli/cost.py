@@ -24,7 +24,7 @@ def warn_of_cost(config: RunConfig, runs_dir: Path, data_dir: Path) -> None:
     estimate = _make_estimator(runs_dir, data_dir, on_gpu).estimate(config)
     length = f"{config.warmup_epochs + config.epochs} epochs"
     if estimate is not None:
-        seconds = _format_seconds(estimate.seconds)
+        seconds = f"roughly {format_duration(estimate.seconds)}"
         length = f"{estimate.iterations} iterations, {seconds} on this {'GPU' if on_gpu else 'CPU'}"
     advice = "" if on_gpu else "; --preset quick takes minutes, --preset smoke seconds"
     warn(f"no preset was chosen: {config.preset} trains {length}{advice}")
@@ -38,7 +38,7 @@ def confirm_cost(configs: Sequence[RunConfig], runs_dir: Path, data_dir: Path) -
     seconds = sum(estimate.seconds for estimate in known)
     if len(known) == len(configs) and seconds <= LONG:
         return
-    length = f"{_format_seconds(seconds)} of training" if len(known) == len(configs) else "of unknown length"
+    length = f"roughly {format_duration(seconds)} of training" if len(known) == len(configs) else "of unknown length"
     iterations = sum(estimate.iterations for estimate in known)
     counted = f", {format_count(iterations, 'iteration')}" if iterations else ""
     total = f"{format_count(len(configs), 'run')}{counted}, {length}"
@@ -59,7 +59,3 @@ def _make_estimator(runs_dir: Path, data_dir: Path, on_gpu: bool) -> Estimator:
 def _uses_gpu(requests: set[str] | list[str]) -> bool:
     has_gpu = any(device.is_gpu for device in list_devices(seconds=0))
     return has_gpu and "cpu" not in requests
-
-
-def _format_seconds(seconds: float) -> str:
-    return f"roughly {format_duration(seconds)}"

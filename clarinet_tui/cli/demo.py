@@ -66,7 +66,20 @@ def print_results(runs_dir: Path, methods: dict[str, MethodSpec]) -> None:
     query = " or ".join(f"id:{run}" for run in methods)
     print_figure(figure_of_history(open_records(runs_dir), "accuracy", query, FigureOptions(x="time")))
     print(_summary(runs_dir, methods))
-    print(_next_steps(runs_dir, list(methods)))
+    option = "" if runs_dir == RUNS else f" --runs-dir {runs_dir}"
+    ids = list(methods)
+    commands = {
+        f"clarinet-tui{option}": "watch and compare these runs",
+        f"clarinet compare {' '.join(ids)}{option}": "compare them in numbers",
+        f"clarinet show {ids[0]}{option}": "show one run in detail",
+        "clarinet data list": "list the data sets and how to get the missing ones",
+        'clarinet run --headless --method basset --task "M->U" --preset quick': "train on MNIST, minutes on a CPU",
+    }
+    if not shutil.which("clarinet"):
+        activate = Path(sys.executable).parent / "activate"
+        commands = {f". {os.path.relpath(activate)}": "put the commands on your PATH", **commands}
+    width = max(map(len, commands))
+    print("\nNext:", *(f"  {command:<{width}}  {purpose}" for command, purpose in commands.items()), sep="\n")
 
 
 def _summary(runs_dir: Path, methods: dict[str, MethodSpec]) -> str:
@@ -83,20 +96,3 @@ def _summary(runs_dir: Path, methods: dict[str, MethodSpec]) -> str:
     lines += ["", f"{best} recognises {accuracy:.1f} % of the handwritten digits, whose labels it never saw."]
     lines += ["This is one seed of short runs; `clarinet sweep --seeds 1..5 --preset quick` gives means and intervals."]
     return "\n".join(lines)
-
-
-def _next_steps(runs_dir: Path, ids: list[str]) -> str:
-    option = "" if runs_dir == RUNS else f" --runs-dir {runs_dir}"
-    commands = {
-        f"clarinet-tui{option}": "watch and compare these runs",
-        f"clarinet compare {' '.join(ids)}{option}": "compare them in numbers",
-        f"clarinet show {ids[0]}{option}": "show one run in detail",
-        "clarinet data list": "list the data sets and how to get the missing ones",
-        'clarinet run --headless --method basset --task "M->U" --preset quick': "train on MNIST, minutes on a CPU",
-    }
-    if not shutil.which("clarinet"):
-        activate = Path(sys.executable).parent / "activate"
-        commands = {f". {os.path.relpath(activate)}": "put the commands on your PATH", **commands}
-    width = max(map(len, commands))
-    lines = "\n".join(f"  {command:<{width}}  {purpose}" for command, purpose in commands.items())
-    return f"\nNext:\n{lines}"

@@ -63,30 +63,27 @@ def export(
     Example: clarinet export --query "tag:icml state:finished" --out icml.tar.gz
     """
     is_csv, is_archive = out.suffix == ".csv", out.name.endswith((".tar.gz", ".tgz"))
-    _check_options(format_, level, follow=follow, of_archives=with_checkpoints or without_patches, is_csv=is_csv)
+    has_archive_options = with_checkpoints or without_patches
+    if follow and format_ is None:
+        raise InputError("--follow: only for --format tensorboard")
+    if format_ and (level or has_archive_options):
+        raise InputError("--format tensorboard: takes no --level and no options of archives")
+    if is_csv and not format_ and has_archive_options:
+        raise InputError("--with-checkpoints, --without-patches: only for archives; use --out FILE.tar.gz")
+    if level and not is_csv:
+        raise InputError("--level: only for CSV; use --out FILE.csv")
     runs = _select(runs_dir, ids, query, all_)
     if format_ == "tensorboard":
         export_tensorboard(runs, out, runs_dir, follow=follow)
     elif is_csv:
         _write_csv(runs, out, level or "run", runs_dir)
     elif is_archive:
-        _write_archive(runs, out, with_checkpoints, without_patches)
+        manifest = write_archive(runs, out, checkpoints=with_checkpoints, patches=not without_patches, warn=warn)
+        print(f"Written: {out} ({format_count(len(manifest.runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
+        if not without_patches and any(has_patch(run) for run in runs):
+            warn("the archive has uncommitted changes of your code; --without-patches leaves them out")
     else:
         raise InputError(f"--out: expected FILE.csv or FILE.tar.gz, got {out.name!a}")
-
-
-def _check_options(
-    format_: ExportFormat | None, level: Level | None, *, follow: bool, of_archives: bool, is_csv: bool
-) -> None:
-    """Raise InputError for options of another format."""
-    if follow and format_ is None:
-        raise InputError("--follow: only for --format tensorboard")
-    if format_ and (level or of_archives):
-        raise InputError("--format tensorboard: takes no --level and no options of archives")
-    if is_csv and not format_ and of_archives:
-        raise InputError("--with-checkpoints, --without-patches: only for archives; use --out FILE.tar.gz")
-    if level and not is_csv:
-        raise InputError("--level: only for CSV; use --out FILE.csv")
 
 
 def import_(
@@ -123,13 +120,6 @@ def _select(runs_dir: Path, ids: list[str] | None, query: str | None, all_: bool
     if not runs:
         raise InputError(f"{runs_dir}: has no runs")
     return runs
-
-
-def _write_archive(runs: list[RunDirectory], out: Path, checkpoints: bool, without_patches: bool) -> None:
-    manifest = write_archive(runs, out, checkpoints=checkpoints, patches=not without_patches, warn=warn)
-    print(f"Written: {out} ({format_count(len(manifest.runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
-    if not without_patches and any(has_patch(run) for run in runs):
-        warn("the archive has uncommitted changes of your code; --without-patches leaves them out")
 
 
 def _write_csv(runs: list[RunDirectory], out: Path, level: Level, runs_dir: Path) -> None:

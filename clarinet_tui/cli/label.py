@@ -9,19 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
 from clarinet_tui.cli.options import Blocks, Pictures
 from clarinet_tui.cli.output import check_out, make_console, warn
-from clarinet_tui.cli.serve import require_serve
-from clarinet_tui.cli.tui import replace_process
+from clarinet_tui.cli.tui import replace_process, require_serve
 from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.label.labelling import Answer, Labelling, Question
+    from clarinet_tui.label.labelling import Answer, Labelling
 
 KEYS = "[y]es  [n]o  [s]kip  [u]ndo  [q]uit"
 ANSWERS: "dict[str, Answer]" = {"y": "yes", "n": "no", "s": "skip"}
@@ -76,19 +75,16 @@ def label(
     questions.check()
     names = [name.strip() for name in classes.split(",") if name.strip()]
     if questions.browser:
-        _serve(path, names, out, [f"--image-size={image_size}", f"--fit={fit}", f"--seed={seed}"], questions.port)
+        require_serve()
+        port = 8000 if questions.port is None else questions.port
+        options = [f"--folder={path}", f"--out={out}", f"--image-size={image_size}", f"--fit={fit}", f"--seed={seed}"]
+        options += [f"--port={port}", *(f"--class={name}" for name in names)]
+        replace_process(["-m", "clarinet_tui.ui.serve.label_server", *options])
     labelling = Labelling(find_pictures(path), names, out.with_suffix(".answers.jsonl"), seed)
     show_picture = partial(_show_picture, blocks=questions.blocks) if questions.pictures else None
     with _keys() as read_key:
         _ask_all(labelling, path, read_key, show_picture)
     print("\n".join(write_labels(labelling, path, out, image_size, cut=fit == "cut")))
-
-
-def _serve(folder: Path, names: list[str], out: Path, options: list[str], port: int | None) -> NoReturn:
-    """Replace this process with the server of the page."""
-    require_serve()
-    options = [f"--folder={folder}", f"--out={out}", *options, f"--port={8000 if port is None else port}"]
-    replace_process(["-m", "clarinet_tui.ui.serve.label_server", *options, *(f"--class={name}" for name in names)])
 
 
 def _ask_all(
@@ -99,7 +95,8 @@ def _ask_all(
         if show_picture and not show_picture(folder / question.picture):
             labelling.leave_out(question)
             continue
-        _show_question(labelling, question)
+        print(f"{len(labelling.answers) + 1} of {labelling.total}  {printable(question.picture)}")
+        print(f"Is it {printable(question.label)}?  {KEYS}  ", end="", flush=True)
         asked = time.monotonic()
         key = read_key()
         while key not in (*ANSWERS, "u", "q", ""):
@@ -131,12 +128,6 @@ def _show_picture(path: Path, *, blocks: bool) -> bool:
     picture = pixel_picture(pixels, console.width - 1, rows) if has_colour and not blocks else None
     console.print(picture or picture_text(pixels, console.width - 1, rows, colour=has_colour))
     return True
-
-
-def _show_question(labelling: "Labelling", question: "Question") -> None:
-    number = f"{len(labelling.answers) + 1} of {labelling.total}"
-    print(f"{number}  {printable(question.picture)}")
-    print(f"Is it {printable(question.label)}?  {KEYS}  ", end="", flush=True)
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -34,38 +32,27 @@ def logs(
     """
     run = find_run(runs_dir, id)
     text = grep.casefold()
-    with quiet_pipe(), _exit_on_ctrl_c(), RunLog(run, lambda line: text in line.casefold(), runs_dir) as log:
-        last = log.read_last(lines)
-        if not follow:
-            last = [*last, *log.read_partial()][-lines:] if lines else []
-        for line in last:
-            print(line)
-        if follow:
-            _follow(log)
+    try:
+        with quiet_pipe(), RunLog(run, lambda line: text in line.casefold(), runs_dir) as log:
+            last = log.read_last(lines)
+            if not follow:
+                last = [*last, *log.read_partial()][-lines:] if lines else []
+            for line in last:
+                print(line)
+            over = not follow
+            while not over:
+                over = log.is_over()  # checked before reading, so that the last lines are not missed
+                for line in log.read_new():
+                    print(line)
+                sys.stdout.flush()
+                if not over:
+                    time.sleep(POLL)
+            for line in log.read_partial() if follow else ():
+                print(line)
+    except KeyboardInterrupt:  # the normal way to stop following
+        raise typer.Exit(0) from None
     if not follow and not run.journal.exists() and not run.log.exists():
         warn(f"run {run.id} has not started; -f waits for it")
     if follow and not log.has_final_event:
         resume = shell_command("clarinet", "resume", run.id, runs_dir=runs_dir)
         warn(f"run {run.id} ended without a final event; resume it with: {resume}")
-
-
-@contextmanager
-def _exit_on_ctrl_c() -> Iterator[None]:
-    """Ctrl+C is the normal way to stop following."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise typer.Exit(0) from None
-
-
-def _follow(log: RunLog) -> None:
-    over = False
-    while not over:
-        over = log.is_over()  # checked before reading, so that the last lines are not missed
-        for line in log.read_new():
-            print(line)
-        sys.stdout.flush()
-        if not over:
-            time.sleep(POLL)
-    for line in log.read_partial():
-        print(line)

@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,7 +39,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "tag": ("tag.tag", "Add or remove tags of runs."),
         "note": ("tag.note", "Set the note of a run."),
         "tui": ("tui.tui", "Open the terminal app; the same as clarinet-tui."),
-        "serve": ("serve.serve", "Serve the terminal app to a browser on this machine."),
+        "serve": ("tui.serve", "Serve the terminal app to a browser on this machine."),
     },
     "History": {
         "ls": ("ls.list_", "List runs, newest first."),
@@ -49,10 +49,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "sql": ("sql.sql", "Query the history with SQL, read-only."),
         "export": ("export.export", "Export runs as CSV, for TensorBoard, or for another machine."),
         "import": ("export.import_", "Import an archive of runs from another machine."),
-        "reindex": ("reindex.reindex", "Rebuild the history from the run directories."),
-        "check": ("check.check", "Compare every row of the history with the journals."),
-        "backup": ("backup.backup", "Write a consistent copy of all runs, also while they train."),
-        "restore": ("backup.restore", "Restore a backup; runs that exist with the same content are kept."),
+        "reindex": ("maintenance.reindex", "Rebuild the history from the run directories."),
+        "check": ("maintenance.check", "Compare every row of the history with the journals."),
+        "backup": ("maintenance.backup", "Write a consistent copy of all runs, also while they train."),
+        "restore": ("maintenance.restore", "Restore a backup; runs that exist with the same content are kept."),
     },
     "Models": {
         "predict": ("predict.predict", "Predict the classes of pictures with a trained run."),
@@ -94,17 +94,14 @@ class LazyCommands(Mapping[str, Any]):
         if name not in self._loaded:
             module, _, attribute = self._places[name].partition(".")
             command = getattr(import_module(f"clarinet_tui.cli.{module}"), attribute)
-            self._loaded[name] = self._make_command(name, command)
+            if not isinstance(command, typer.Typer):
+                alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+                alone.command(name)(with_options(command))
+                self._loaded[name] = typer.main.get_command(alone)
+            else:
+                self._loaded[name] = typer.main.get_group(command)
+                self._loaded[name].name = name
         return self._loaded[name]
-
-    def _make_command(self, name: str, command: typer.Typer | Callable[..., None]) -> Any:
-        if isinstance(command, typer.Typer):
-            group = typer.main.get_group(command)
-            group.name = name
-            return group
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(name)(with_options(command))
-        return typer.main.get_command(alone)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

@@ -55,9 +55,10 @@ def metrics(
         if csv:
             write_csv(sys.stdout, columns(level, names), read_rows(database, run_id, level, start, stop))
         elif json or jsonl:
-            confusion = ["confusion"] if level == "evaluation" and not metric else []
+            keys = columns(level, names) + (["confusion"] if level == "evaluation" and not metric else [])
             rows = read_rows(database, run_id, level, start, stop)
-            print_json_rows(_objects(rows, [*columns(level, names), *confusion]), lines=jsonl)
+            objects = ({key: row[key] for key in keys if row.get(key) is not None} for row in rows)
+            print_json_rows(map(encode_non_finite, objects), lines=jsonl)
         elif level == "evaluation":
             print_evaluations(list(read_rows(database, run_id, level, start, stop)), names)
         else:
@@ -97,12 +98,6 @@ def read_rows(
         for row in read_evaluations(database, run_id)
         if (start is None or row["iteration"] >= start) and (stop is None or row["iteration"] < stop)
     )
-
-
-def _objects(rows: Iterator[dict[str, Any]], names: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows without missing values; values that are not finite are text."""
-    for row in rows:
-        yield encode_non_finite({name: row[name] for name in names if row.get(name) is not None})
 
 
 def print_evaluations(rows: list[dict[str, Any]], names: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
-from clarinet_tui.analysis.choices import FORMATS, BandKind, Budget, Format
+from clarinet_tui.analysis.choices import FORMATS, BandKind, Budget
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryWords, RunsDir, join_query
@@ -84,55 +84,40 @@ def plot(
 
     Example: clarinet plot accuracy "task:U->M" --band interval --width 3.3 --out figure3.pdf
     """
+    from clarinet_tui.analysis.figures.figure import calibration_figure, features_figure
+
     options.check(kind)
     if json and out:
         raise InputError("--json and --out exclude each other")
-    file_format = _file_format(out) if out else None
-    figure = _make_figure(kind, join_query(words), options, runs_dir, data_dir)
+    file_format = next((name for name in FORMATS if out and out.suffix.lower() == f".{name}"), None)
+    if out and not file_format:
+        raise InputError(f"--out: expected a name that ends with .{', .'.join(FORMATS)}, got {str(out)!a}")
+    query = join_query(words)
+    if kind == "features":
+        projection = TITLES[options.projection or "pca"]
+        with _open_inspector(query, kind, runs_dir, data_dir) as inspector:
+            maps = tuple(inspector.feature_maps(options.projection or "pca"))
+        figure = features_figure(inspector.run.id, inspector.model.classes, maps, projection)
+        if len(maps) == 2 and inspector.model.info.run_config.warmup_epochs:
+            missing = 'Train with checkpoints = "all" to see the features after the warm-up.'
+            figure = replace(figure, notes=(*figure.notes, missing))
+    elif kind == "calibration":
+        with _open_inspector(query, kind, runs_dir, data_dir) as inspector:
+            bins = inspector.calibration()
+        figure = calibration_figure(f"{inspector.model.info.run_config.method} {inspector.run.id}: ", bins)
+    else:
+        figure = figure_of_history(open_records(runs_dir), kind, query, options)
     if not figure.panels:
         raise InputError(f"plot {kind}: these runs have no data to draw yet")
     with quiet_pipe():
         if out and file_format:
-            _write(figure, out, file_format, width)
+            from clarinet_tui.analysis.figures.matplotlib_output import render_figure
+
+            write_file(out, render_figure(figure, file_format, width=width))
+            for note in figure.notes:
+                print(f"· {printable(note)}")
         else:
             print_figure(figure, json=json)
-
-
-def _file_format(out: Path) -> Format:
-    for name in FORMATS:
-        if out.suffix.lower() == f".{name}":
-            return name
-    raise InputError(f"--out: expected a name that ends with .{', .'.join(FORMATS)}, got {str(out)!a}")
-
-
-def _make_figure(kind: Kind, query: str, options: FigureOptions, runs_dir: Path, data_dir: Path) -> "Figure":
-    if kind == "features":
-        return _features_figure(query, options.projection or "pca", runs_dir, data_dir)
-    if kind == "calibration":
-        return _calibration_figure(query, runs_dir, data_dir)
-    return figure_of_history(open_records(runs_dir), kind, query, options)
-
-
-def _features_figure(prefix: str, projection: Projection, runs_dir: Path, data_dir: Path) -> "Figure":
-    """Both domains in feature space, projected as the user asks."""
-    from clarinet_tui.analysis.figures.figure import features_figure
-
-    with _open_inspector(prefix, "features", runs_dir, data_dir) as inspector:
-        maps = tuple(inspector.feature_maps(projection))
-    figure = features_figure(inspector.run.id, inspector.model.classes, maps, TITLES[projection])
-    if len(maps) == 2 and inspector.model.info.run_config.warmup_epochs:
-        missing = 'Train with checkpoints = "all" to see the features after the warm-up.'
-        figure = replace(figure, notes=(*figure.notes, missing))
-    return figure
-
-
-def _calibration_figure(prefix: str, runs_dir: Path, data_dir: Path) -> "Figure":
-    """A reliability diagram on the target's test images."""
-    from clarinet_tui.analysis.figures.figure import calibration_figure
-
-    with _open_inspector(prefix, "calibration", runs_dir, data_dir) as inspector:
-        bins = inspector.calibration()
-    return calibration_figure(f"{inspector.model.info.run_config.method} {inspector.run.id}: ", bins)
 
 
 @contextmanager
@@ -167,14 +152,6 @@ def figure_of_history(records: "RunRecords", kind: Kind, query: str, options: Fi
     if kind == "confusion":
         return confusion_figure(records, runs)
     return accuracy_figure(records, runs, axis=options.x or "epoch", band=options.band)
-
-
-def _write(figure: "Figure", out: Path, file_format: Format, width: float) -> None:
-    from clarinet_tui.analysis.figures.matplotlib_output import render_figure
-
-    write_file(out, render_figure(figure, file_format, width=width))
-    for note in figure.notes:
-        print(f"· {printable(note)}")
 
 
 def print_figure(figure: "Figure", *, json: bool = False) -> None:

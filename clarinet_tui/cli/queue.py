@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
@@ -16,12 +16,9 @@ from clarinet_tui.place import QueueRow
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.local import LocalPlace
 from clarinet_tui.queue.requests import places
-from clarinet_tui.tables.table import Column, Table, make_table
+from clarinet_tui.tables.table import Column, make_table
 from clarinet_tui.text import shell_command
 from core.errors import InputError
-
-COLUMNS = ("", "id", "state", "method", "task", "seed", "device", "waits for")
-DEVICE_WIDTH = 12
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
@@ -49,10 +46,36 @@ def list_(json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) ->
     all_places = places(runs_dir)
     rows = [row for place in all_places for row in place.list_runs()]
     if json or jsonl:
-        print_json_rows(map(_as_object, rows), lines=jsonl)
+        objects = (
+            {
+                "position": row.position,
+                "id": row.id,
+                "state": _state(row),
+                "method": row.method,
+                "task": row.task,
+                "seed": row.seed,
+                "device": row.started_on or row.device,
+                "job": row.job or None,
+                "priority": row.priority,
+                "retries": row.retries,
+                "waits_for": row.wait_reason,
+                "not_before": row.not_before or None,
+                "after": list(row.after),
+                "time_limit": row.time_limit or None,
+            }
+            for row in rows
+        )
+        print_json_rows(objects, lines=jsonl)
         return
     if rows:
-        print_table(_make_table(rows), gap=1)
+        cells = []
+        for row in rows:
+            device = (row.started_on or row.device)[:12]
+            cells.append(
+                (row.position or "", row.id, _state(row), row.method, row.task, row.seed, device, row.waits_for)
+            )
+        titles = ("", "id", "state", "method", "task", "seed", "device", "waits for")
+        print_table(make_table([Column(title, wraps=True) for title in titles], cells), gap=1)
     else:
         sweep = shell_command("clarinet", "sweep", "--seeds", "1..3", "--preset", "quick", runs_dir=runs_dir)
         print(f"The queue is empty. Queue runs with: {sweep}")
@@ -132,18 +155,14 @@ def slots(
     """
     counts: dict[str, int] = {}
     for pair in pairs:
-        counts |= _parse_slots(pair)
+        name, _, count = pair.partition("=")
+        if not name or not re.fullmatch("[0-9]{1,9}", count):
+            raise InputError(f"slots: expected DEVICE=COUNT such as cpu=2, got {pair[:80]!a}")
+        if name in ("cpu", "gpu"):
+            counts[name] = int(count)
+        else:  # by their keys, which do not depend on the numbering of GPUs
+            counts |= {device.key: int(count) for device in match_devices(name, list_devices(seconds=0))}
     LocalPlace(runs_dir).set_slots(counts)
-
-
-def _parse_slots(pair: str) -> dict[str, int]:
-    """Return slots by kind of device, or by the device key, which does not depend on the numbering of GPUs."""
-    name, _, count = pair.partition("=")
-    if not name or not re.fullmatch("[0-9]{1,9}", count):
-        raise InputError(f"slots: expected DEVICE=COUNT such as cpu=2, got {pair[:80]!a}")
-    if name in ("cpu", "gpu"):
-        return {name: int(count)}
-    return {device.key: int(count) for device in match_devices(name, list_devices(seconds=0))}
 
 
 def _pause(ids: list[str] | None, runs_dir: Path, paused: bool) -> None:
@@ -151,44 +170,6 @@ def _pause(ids: list[str] | None, runs_dir: Path, paused: bool) -> None:
         requests.hold(runs_dir, [run.id for run in find_runs(runs_dir, ids)], paused)
     else:
         LocalPlace(runs_dir).pause(paused)
-
-
-def _as_object(row: QueueRow) -> dict[str, Any]:
-    return {
-        "position": row.position,
-        "id": row.id,
-        "state": _state(row),
-        "method": row.method,
-        "task": row.task,
-        "seed": row.seed,
-        "device": row.started_on or row.device,
-        "job": row.job or None,
-        "priority": row.priority,
-        "retries": row.retries,
-        "waits_for": row.wait_reason,
-        "not_before": row.not_before or None,
-        "after": list(row.after),
-        "time_limit": row.time_limit or None,
-    }
-
-
-def _make_table(rows: list[QueueRow]) -> Table:
-    return make_table(
-        [Column(title, wraps=True) for title in COLUMNS],
-        (
-            (
-                row.position or "",
-                row.id,
-                _state(row),
-                row.method,
-                row.task,
-                row.seed,
-                (row.started_on or row.device)[:DEVICE_WIDTH],
-                row.waits_for,
-            )
-            for row in rows
-        ),
-    )
 
 
 def _state(row: QueueRow) -> str:

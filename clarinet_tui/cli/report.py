@@ -13,7 +13,6 @@ from clarinet_tui.cli.output import quiet_pipe, write_file
 from clarinet_tui.queue.sweep import run_command
 from clarinet_tui.runs.files import as_input_error
 from clarinet_tui.runs.lock import host_name
-from core.config import RunConfig
 from core.resolve import minimal_settings
 
 
@@ -47,14 +46,15 @@ def report(
     """
     from clarinet_tui.analysis.report import make_report, to_html
 
-    _check_folder(out.parent)
+    with as_input_error(out.parent):  # before the work
+        out.parent.stat()
     content = make_report(
         open_records(runs_dir),
         join_query(words),
         title=title,
         written=time.time(),
         host=host_name(),
-        command_of=_format_command,
+        command_of=lambda config: run_command(minimal_settings(config)),
         rule=select,
         preset=preset,
         typed=private.typed,
@@ -64,13 +64,3 @@ def report(
     )
     with quiet_pipe():
         write_file(out, to_html(content).encode())
-
-
-def _check_folder(folder: Path) -> None:
-    """Raise InputError if the folder does not exist, before the work."""
-    with as_input_error(folder):
-        folder.stat()
-
-
-def _format_command(config: RunConfig) -> str:
-    return run_command(minimal_settings(config))

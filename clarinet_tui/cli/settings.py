@@ -13,15 +13,13 @@ from clarinet_tui.cli.options import DATA, DataDir, Json, Jsonl
 from clarinet_tui.cli.output import make_console, print_json_rows, print_table, quiet_pipe
 from clarinet_tui.tables.table import Column, make_table
 from clarinet_tui.text import format_setting
-from core.config import SettingSpec, describe_type, setting_specs
+from core.config import describe_type, setting_specs
 from core.errors import InputError
 from core.methods import METHODS
 from core.methods import methods as all_methods
 from core.presets import PRESETS
 from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
-
-Rows = Sequence[dict[str, Any]]
 
 
 def settings(
@@ -37,12 +35,34 @@ def settings(
 
     Example: clarinet settings lambda_horizon
     """
-    rows = [_describe_setting(spec) for spec in _find_settings(name)]
-    if json or jsonl:
-        with quiet_pipe():
+    specs = setting_specs()
+    named = [spec for spec in specs if spec.name == name]
+    found = named or [spec for spec in specs if name is None or name.lower() in spec.name]
+    if not found:
+        near = get_close_matches(name or "", [spec.name for spec in specs], n=1)
+        raise InputError(f"settings: no setting {name!a}" + (f"; did you mean {near[0]}?" if near else ""))
+    rows: list[dict[str, Any]] = [
+        {
+            "name": spec.name,
+            "type": describe_type(spec.type),
+            "description": spec.description,
+            "defaults": {preset: attrgetter(spec.name)(_default_config(preset)) for preset in PRESETS},
+        }
+        for spec in found
+    ]
+    with quiet_pipe():
+        if json or jsonl:
             print_json_rows(rows, lines=jsonl)
-    else:
-        _print_settings(rows)
+            return
+        from rich.text import Text
+
+        console = make_console(100)
+        for row in rows:
+            values = {preset: format_setting(value) for preset, value in row["defaults"].items()}
+            same = len(set(values.values())) == 1
+            text = next(iter(values.values())) if same else ", ".join(f"{key} {text}" for key, text in values.items())
+            console.print(Text.assemble((row["name"], "bold"), f"  {row['description']}"))
+            console.print(Text(f"    {row['type']}; default: {text}", style="dim"))
 
 
 def methods(json: Json = False, jsonl: Jsonl = False) -> None:
@@ -109,42 +129,7 @@ def _default_config(preset: str) -> Any:
     return resolve(preset=preset)
 
 
-def _find_settings(name: str | None) -> list[SettingSpec]:
-    """Return the setting of this name, or those whose name contains it."""
-    specs = setting_specs()
-    named = [spec for spec in specs if spec.name == name]
-    found = named or [spec for spec in specs if name is None or name.lower() in spec.name]
-    if not found:
-        near = get_close_matches(name or "", [spec.name for spec in specs], n=1)
-        raise InputError(f"settings: no setting {name!a}" + (f"; did you mean {near[0]}?" if near else ""))
-    return found
-
-
-def _describe_setting(spec: SettingSpec) -> dict[str, Any]:
-    defaults = {preset: attrgetter(spec.name)(_default_config(preset)) for preset in PRESETS}
-    return {
-        "name": spec.name,
-        "type": describe_type(spec.type),
-        "description": spec.description,
-        "defaults": defaults,
-    }
-
-
-def _print_settings(rows: Rows) -> None:
-    """Print each setting as a paragraph of two lines."""
-    from rich.text import Text
-
-    console = make_console(100)
-    with quiet_pipe():
-        for row in rows:
-            values = {preset: format_setting(value) for preset, value in row["defaults"].items()}
-            same = len(set(values.values())) == 1
-            text = next(iter(values.values())) if same else ", ".join(f"{key} {text}" for key, text in values.items())
-            console.print(Text.assemble((row["name"], "bold"), f"  {row['description']}"))
-            console.print(Text(f"    {row['type']}; default: {text}", style="dim"))
-
-
-def _output(rows: Rows, columns: Sequence[str], json: bool, jsonl: bool) -> None:
+def _output(rows: Sequence[dict[str, Any]], columns: Sequence[str], json: bool, jsonl: bool) -> None:
     """Print the rows as JSON, or these columns as a table."""
     titles = [Column(name.replace("_", " "), wraps=True, hidden=name not in columns, name=name) for name in rows[0]]
     with quiet_pipe():

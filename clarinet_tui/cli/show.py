@@ -66,18 +66,35 @@ def _groups(
     row: RunRow, run: RunDirectory, events: Events, alarms: Sequence[Alarm], selected: Sequence[tuple[str, str]]
 ) -> Iterator[Group]:
     """Yield the groups; what needs attention comes first."""
-    seed = format_seed(row.seed)
-    yield f"{row.id}  {row.method or '?'}  {row.task or '?'}  seed {seed}", _description(row)
+    yield (
+        f"{row.id}  {row.method or '?'}  {row.task or '?'}  seed {format_seed(row.seed)}",
+        [
+            ("state", row.state),
+            ("name", row.name),
+            ("preset", row.preset),
+            ("device", " on ".join(filter(None, (row.device, row.host)))),
+            ("created", f"{format_time(row.created)} ({format_age_of(row.created, time.time())})"),
+            ("tags", " ".join(row.tags)),
+            ("note", row.note),
+        ],
+    )
     yield "Failure", _failure(row, [event for event in events if event["event"] != "damaged"])
     yield "Alarms", _alarms(alarms)
     yield "Cannot be read", _problems(run, events)
     yield "Progress", _progress(row, run)
     yield "Attempts on Slurm", _attempts(run)
-    yield "Results, in percent", _results(row)
+    accuracies = {
+        "target accuracy": row.target_accuracy,
+        "source accuracy": row.source_accuracy,
+        "pseudo-label accuracy": row.pseudo_label_accuracy,
+    }
+    yield "Results, in percent", [(name, f"{value:.2f}") for name, value in accuracies.items() if value is not None]
     yield "Epochs selected without labels", list(selected)
     yield "Data", [("label hash", row.label_hash), *(("note", note) for note in row.notes)]
     yield from _settings(run)
-    yield "Environment", _environment(run)
+    environment = describe_environment(read_environment(run))
+    versions = [("hardware", environment.hardware), ("versions", environment.main_versions)]
+    yield "Environment", [*versions, ("commit", environment.code), ("command", _command(run))]
 
 
 def _object(run: RunDirectory, events: Events, alarms: Sequence[Alarm]) -> dict[str, Any]:
@@ -98,41 +115,26 @@ def _object(run: RunDirectory, events: Events, alarms: Sequence[Alarm]) -> dict[
     return content | {"events_tail": events[-MAX_EVENTS:]}
 
 
-def _description(row: RunRow) -> Fields:
-    return [
-        ("state", row.state),
-        ("name", row.name),
-        ("preset", row.preset),
-        ("device", " on ".join(filter(None, (row.device, row.host)))),
-        ("created", f"{format_time(row.created)} ({format_age_of(row.created, time.time())})"),
-        ("tags", " ".join(row.tags)),
-        ("note", row.note),
-    ]
-
-
 def _progress(row: RunRow, run: RunDirectory) -> Fields:
     resume = shell_command("clarinet", "resume", row.id, runs_dir=run.runs_dir)
     can_resume = row.state in (RunState.STOPPED, RunState.LOST)
+    gpu_use = (
+        None if row.gpu_use is None else f"{row.gpu_use:.0f} % in use",
+        None if row.gpu_memory is None else f"at most {format_bytes(row.gpu_memory)}",
+        None if row.energy is None else format_energy(row.energy),
+    )
     return [
         ("stage", row.stage),
         ("epoch", None if row.epoch is None else f"{row.epoch} of {row.epochs_total or '?'}"),
         ("iteration", None if row.iteration is None else f"{row.iteration} of {row.iterations_total or '?'}"),
         ("training time", row.seconds and format_duration(row.seconds)),
         ("time left", row.seconds_left and f"about {format_duration(row.seconds_left)}"),
-        ("GPU", _gpu_use(row)),
+        ("GPU", ", ".join(filter(None, gpu_use))),
         ("started", row.started and format_time(row.started)),
         ("ended", row.ended and format_time(row.ended)),
         ("disk", disk_use(run.path)),
         ("resume with", resume if can_resume else None),
     ]
-
-
-def _gpu_use(row: RunRow) -> str:
-    """Return what the samples of its GPU show; empty for a run on the CPU."""
-    use = None if row.gpu_use is None else f"{row.gpu_use:.0f} % in use"
-    memory = None if row.gpu_memory is None else f"at most {format_bytes(row.gpu_memory)}"
-    energy = None if row.energy is None else format_energy(row.energy)
-    return ", ".join(filter(None, (use, memory, energy)))
 
 
 def _attempts(run: RunDirectory) -> Fields:
@@ -142,15 +144,6 @@ def _attempts(run: RunDirectory) -> Fields:
         place = f"job {attempt.job} on {attempt.node}, {format_time(attempt.started)}{length}"
         fields.append((str(number), f"{place}: {attempt.outcome}" if attempt.outcome else place))
     return fields
-
-
-def _results(row: RunRow) -> Fields:
-    accuracies = {
-        "target accuracy": row.target_accuracy,
-        "source accuracy": row.source_accuracy,
-        "pseudo-label accuracy": row.pseudo_label_accuracy,
-    }
-    return [(name, f"{value:.2f}") for name, value in accuracies.items() if value is not None]
 
 
 def _settings(run: RunDirectory) -> Iterator[Group]:
@@ -172,16 +165,6 @@ def _settings(run: RunDirectory) -> Iterator[Group]:
     same = [setting.name for setting in setting_specs() if setting.name not in shown]
     text = ", ".join(f"{name} {format_setting(attrgetter(name)(config))}" for name in same)
     yield "Other settings", [("", text)]
-
-
-def _environment(run: RunDirectory) -> Fields:
-    environment = describe_environment(read_environment(run))
-    return [
-        ("hardware", environment.hardware),
-        ("versions", environment.main_versions),
-        ("commit", environment.code),
-        ("command", _command(run)),
-    ]
 
 
 def _command(run: RunDirectory) -> str | None:

@@ -1,8 +1,7 @@
 """`clarinet sweep`: queue a grid of runs."""
 
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
@@ -44,15 +43,29 @@ def sweep(
 
     Example: clarinet sweep --methods clarinet,gac+cdan-e --tasks "M->U" --seeds 1..5 --preset quick
     """
-    axes, settings = _GridOptions(methods, tasks, seeds, grid or []), launch.choose(device=device)
-    if not (file or any(vars(axes).values()) or launch.set_ or launch.preset or launch.epochs or yes or dry_run):
+    chosen = (file, methods, tasks, seeds, grid, launch.set_, launch.preset, launch.epochs, yes, dry_run)
+    if not any(chosen):
         raise InputError("sweep: expected a FILE, or what to train, such as --methods, --tasks, --seeds or --preset")
     content, source = (read_toml(file), str(file)) if file else ({}, "command line")
     jobs = slurm_options(launch.on, launch.slurm, content, source)
-    chosen = _read_grid(content, source, axes, settings, launch.set_ or [])
+    in_file = parse_grid(content, source)
+    axes = dict(in_file.axes)
+    for text in grid or []:
+        name, equals, values = text.partition("=")
+        if not equals or not name.strip() or not values.strip():
+            raise InputError(f"--grid: expected KEY=A,B, got {text!a}")
+        axes[name.strip()] = [parse_value(value) for value in _split(values)]
+    points = Grid(
+        methods=_split(methods) if methods else in_file.methods,
+        tasks=_split(tasks) if tasks else in_file.tasks or [OFFLINE_TASK],
+        seeds=parse_seeds(seeds) if seeds else in_file.seeds,
+        settings=merge_pairs(merge_settings(in_file.settings, launch.choose(device=device)), launch.set_),
+        axes=axes,
+        source=source,
+    )
     options = launch.make_options(jobs, priority=priority, retries=retries, share_device=share, paused=paused)
     place = place_named(launch.runs_dir, options.on)
-    configs = expand_grid(chosen, place.cores(str(chosen.settings.get("device", "auto")), options))
+    configs = expand_grid(points, place.cores(str(points.settings.get("device", "auto")), options))
     if dry_run:
         texts = place.preview(configs, options)
         _output(texts, "\n".join(texts).rstrip("\n") + "\n", launch)
@@ -65,14 +78,6 @@ def sweep(
     _output(ids, f"{queued}. Watch {'it' if len(ids) == 1 else 'them'} with: {' or '.join(watch)}\n", launch)
 
 
-@dataclass(frozen=True)
-class _GridOptions:
-    methods: str | None
-    tasks: str | None
-    seeds: str | None
-    axes: list[str]
-
-
 def _output(values: list[str], text: str, launch: Launch) -> None:
     if launch.json or launch.jsonl:
         print_json_rows(values, lines=launch.jsonl)
@@ -80,29 +85,5 @@ def _output(values: list[str], text: str, launch: Launch) -> None:
         print(text, end="")
 
 
-def _read_grid(
-    content: dict[str, Any], source: str, chosen: _GridOptions, flags: dict[str, Any], pairs: list[str]
-) -> Grid:
-    """Return the grid of the file, overridden by the command line."""
-    grid = parse_grid(content, source)
-    changes: dict[str, Any] = {"settings": merge_pairs(merge_settings(grid.settings, flags), pairs)}
-    if chosen.methods:
-        changes["methods"] = _split(chosen.methods)
-    if chosen.tasks or not grid.tasks:
-        changes["tasks"] = _split(chosen.tasks) if chosen.tasks else [OFFLINE_TASK]
-    if chosen.seeds:
-        changes["seeds"] = parse_seeds(chosen.seeds)
-    changes["axes"] = {**grid.axes, **dict(_parse_axis(axis) for axis in chosen.axes)}
-    return replace(grid, **changes)
-
-
 def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _parse_axis(text: str) -> tuple[str, list[Any]]:
-    """Parse `stage1.epochs=3,5` into a name and its values."""
-    name, equals, values = text.partition("=")
-    if not equals or not name.strip() or not values.strip():
-        raise InputError(f"--grid: expected KEY=A,B, got {text!a}")
-    return name.strip(), [parse_value(value) for value in _split(values)]

@@ -46,7 +46,12 @@ def table(
     )
     with quiet_pipe():
         if format == "terminal":
-            _print_board(board, out)
+            from rich.console import Console
+
+            console = make_console(WIDTH) if out is None else Console(record=True, file=io.StringIO(), width=WIDTH)
+            console.print(board_view(board, console.width))
+            if out is not None:
+                write_file(out, console.export_text().encode())
         elif out is not None:
             write_file(out, _format_board(board, format, standalone).encode())
         else:
@@ -57,12 +62,3 @@ def _format_board(board: Board, format: Format, standalone: bool) -> str:  # noq
     if format == "latex":
         return to_latex(board, standalone=standalone)
     return {"markdown": to_markdown, "csv": to_csv, "json": to_json}[format](board)
-
-
-def _print_board(board: Board, out: Path | None) -> None:
-    from rich.console import Console
-
-    console = make_console(WIDTH) if out is None else Console(record=True, file=io.StringIO(), width=WIDTH)
-    console.print(board_view(board, console.width))
-    if out is not None:
-        write_file(out, console.export_text().encode())

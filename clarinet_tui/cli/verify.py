@@ -3,10 +3,10 @@
 import math
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer import Option
@@ -14,7 +14,7 @@ from typer import Option
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunId, RunsDir
 from clarinet_tui.cli.output import print_json
-from clarinet_tui.history.queries import RunRow, read_events, read_iterations
+from clarinet_tui.history.queries import read_events, read_iterations
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.journal import encode_non_finite
@@ -24,30 +24,6 @@ from core.errors import InputError
 
 Pairs = dict[str, tuple[str, str]]
 """The recorded value and that of the replay, by name."""
-
-
-@dataclass(frozen=True)
-class Recording:
-    """The first iterations of a run in the history."""
-
-    row: RunRow
-    iterations: list[dict[str, Any]]
-    pseudo_label_hash: str
-    has_shared_stage1: bool
-    """Whether another run trained its stage 1."""
-
-
-@dataclass(frozen=True)
-class Result:
-    comparison: ReplayComparison
-    tolerance: float
-    hashes: Pairs
-    environment: Pairs
-
-    @property
-    def agrees(self) -> bool:
-        is_same = all(recorded == now for recorded, now in self.hashes.values())
-        return is_same and self.comparison.is_within(self.tolerance)
 
 
 def verify(
@@ -68,33 +44,45 @@ def verify(
 
     Example: clarinet verify 6e3 --iterations 50 --tolerance 1e-5
     """
-    recording = _read_recording(runs_dir, id, iterations)
-    run = RunDirectory(runs_dir, recording.row.id)
-    device = device or (recording.row.device or "auto").partition(":")[0]
-    replay = _replay(run, device, len(recording.iterations), data_dir, labels=recording.has_shared_stage1)
-    hashes = {"labels": (recording.row.label_hash or "", replay.label_hash)}
-    if replay.pseudo_label_hash:  # the replay reached stage 2
-        hashes["pseudo-labels"] = (recording.pseudo_label_hash, replay.pseudo_label_hash)
-    environment = environment_differences(read_environment(run), run.read_config().threads, replay.environment)
-    comparison = compare_iterations(recording.iterations, replay.iterations)
-    result = Result(comparison, tolerance, hashes, environment)
-    if json:
-        print_json({"run": run.id, "agrees": result.agrees, **_result_object(result)})
-    else:
-        print("\n".join(printable(line) for line in _format_result(result)))
-    raise typer.Exit(0 if result.agrees else 1)
-
-
-def _read_recording(runs_dir: Path, prefix: str, count: int) -> Recording:
     with open_history(runs_dir) as database:
-        row = find_row(database, runs_dir, prefix)
-        iterations = list(islice(read_iterations(database, row.id), count))
+        row = find_row(database, runs_dir, id)
+        recorded = list(islice(read_iterations(database, row.id), iterations))
         events = read_events(database, row.id)
-    if not iterations:
+    if not recorded:
         raise InputError(f"run {row.id}: has no iterations yet")
     labelled = [event for event in events if event["event"] == "pseudo-labels" and not event["superseded"]]
     last = labelled[-1] if labelled else {}
-    return Recording(row, iterations, str(last.get("label_hash", "")), last.get("given") is True)
+    run = RunDirectory(runs_dir, row.id)
+    device = device or (row.device or "auto").partition(":")[0]
+    has_shared_stage1 = last.get("given") is True
+    replay = _replay(run, device, len(recorded), data_dir, labels=has_shared_stage1)
+    hashes = {"labels": (row.label_hash or "", replay.label_hash)}
+    if replay.pseudo_label_hash:  # the replay reached stage 2
+        hashes["pseudo-labels"] = (str(last.get("label_hash", "")), replay.pseudo_label_hash)
+    environment = environment_differences(read_environment(run), run.read_config().threads, replay.environment)
+    comparison = compare_iterations(recorded, replay.iterations)
+    agrees = all(first == second for first, second in hashes.values()) and comparison.is_within(tolerance)
+    if json:
+        largest = comparison.largest
+        print_json(
+            {
+                "run": run.id,
+                "agrees": agrees,
+                "exactly": not comparison.differences,
+                "tolerance": tolerance,
+                "first_iteration": comparison.first_iteration,
+                "last_iteration": comparison.last_iteration,
+                "numbers": comparison.value_count,
+                "different": len(comparison.differences),
+                "largest": largest and encode_non_finite(asdict(largest) | {"size": largest.size}),
+                "labels": _pair_objects(hashes),
+                "environment": _pair_objects(environment),
+            }
+        )
+    else:
+        for line in _format_result(comparison, tolerance, hashes, environment):
+            print(printable(line))
+    raise typer.Exit(0 if agrees else 1)
 
 
 def _replay(run: RunDirectory, device: str, count: int, data_dir: Path, *, labels: bool) -> Replay:
@@ -112,37 +100,21 @@ def _replay(run: RunDirectory, device: str, count: int, data_dir: Path, *, label
     return msgspec.json.decode(replay.stdout, type=Replay)
 
 
-def _result_object(result: Result) -> dict[str, Any]:
-    comparison, largest = result.comparison, result.comparison.largest
-    return {
-        "exactly": not comparison.differences,
-        "tolerance": result.tolerance,
-        "first_iteration": comparison.first_iteration,
-        "last_iteration": comparison.last_iteration,
-        "numbers": comparison.value_count,
-        "different": len(comparison.differences),
-        "largest": largest and encode_non_finite(asdict(largest) | {"size": largest.size}),
-        "labels": _pair_objects(result.hashes),
-        "environment": _pair_objects(result.environment),
-    }
-
-
 def _pair_objects(pairs: Pairs) -> dict[str, dict[str, str]]:
     return {name: {"recorded": recorded, "replayed": replayed} for name, (recorded, replayed) in pairs.items()}
 
 
-def _format_result(result: Result) -> list[str]:
-    comparison = result.comparison
+def _format_result(comparison: ReplayComparison, tolerance: float, hashes: Pairs, environment: Pairs) -> list[str]:
     span = f"Iterations {comparison.first_iteration} to {comparison.last_iteration}"
     lines = [f"{span}, {comparison.value_count} numbers: {_format_comparison(comparison)}"]
-    if comparison.differences and comparison.is_within(result.tolerance):
-        lines.append(f"The differences are within the tolerance of {format_number(result.tolerance)}.")
-    for name, (recorded, now) in result.hashes.items():
+    if comparison.differences and comparison.is_within(tolerance):
+        lines.append(f"The differences are within the tolerance of {format_number(tolerance)}.")
+    for name, (recorded, now) in hashes.items():
         if recorded == now:
             lines.append(f"The {name} are the same: {recorded}")
         else:
             lines.append(f"The {name} differ: {recorded or 'none'} recorded, {now or 'none'} now. Check the data.")
-    return lines + [f"{name}: {recorded} recorded, {now} now" for name, (recorded, now) in result.environment.items()]
+    return lines + [f"{name}: {recorded} recorded, {now} now" for name, (recorded, now) in environment.items()]
 
 
 def _format_comparison(comparison: ReplayComparison) -> str:
