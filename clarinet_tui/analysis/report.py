@@ -6,17 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import islice
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from clarinet_tui.analysis.board import Board, make_board
 from clarinet_tui.analysis.board_table import AVERAGE, board_table, excluded_notes, rule_table, run_notes
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES, RULES, Rule
-from clarinet_tui.analysis.comparison import Comparison, PairedDifference, compare_queries, make_sides
+from clarinet_tui.analysis.comparison import PairedDifference, compare_queries, make_sides
 from clarinet_tui.analysis.comparison_table import (
     INTERIM,
     format_difference,
@@ -39,8 +39,8 @@ from clarinet_tui.analysis.published import SEEDS, method_title
 from clarinet_tui.analysis.run_records import RunRecord, RunRecords
 from clarinet_tui.analysis.selection import ORACLE, RULE_DESCRIPTIONS, RULE_NOTES, SelectedEpoch
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.environment import describe_environment, read_environment
-from clarinet_tui.runs.inspection_file import GROUP_TITLES, Inspection, Picture, read_inspection
+from clarinet_tui.runs.environment import Environment, describe_environment, read_environment
+from clarinet_tui.runs.inspection_file import GROUP_TITLES, Picture, read_inspection
 from clarinet_tui.tables.documents import html_templates
 from clarinet_tui.tables.table import Cell, Table, make_table
 from clarinet_tui.text import (
@@ -56,7 +56,6 @@ from clarinet_tui.text import (
 from core.config import RunConfig, Tag, setting_specs, settings_tagged
 from core.errors import InputError
 
-Key = TypeVar("Key")
 HEADERS: dict[Rule, str] = {
     "last": "last %",
     "best": "best % (oracle)",
@@ -84,30 +83,6 @@ CommandOf = Callable[[RunConfig], str]
 """Makes the command line that repeats a run."""
 
 
-@dataclass(frozen=True, eq=False)
-class Report:
-    title: str
-    query: str
-    written: float
-    host: str
-    version: str
-    records: tuple[RunRecord, ...]
-    board: Board
-    comparison: Comparison | None
-    """None without both one-step and two-step runs."""
-    figures: tuple[Figure, ...]
-    inspections: Mapping[str, Inspection]
-    """By run id, of the latest runs that `clarinet inspect` has inspected."""
-    environments: Mapping[tuple[str, ...], tuple[str, ...]]
-    """Run ids by the description of their machine and software."""
-    commands: Mapping[str, str]
-    """By run id; without runs of plug-ins that are not installed."""
-    typed: Mapping[str, str]
-    """Original command lines, on request only because they may contain private values."""
-    patches: Mapping[str, tuple[str, ...]]
-    """Run ids by uncommitted changes, on request only."""
-
-
 def make_report(
     reader: RunRecords,
     query: str = "",
@@ -122,8 +97,14 @@ def make_report(
     patches: bool = False,
     seeds: int = SEEDS,
     hosts: bool = True,
-) -> Report:
-    """Collect the report; board and figures cover one preset, the other sections all matching runs."""
+) -> str:
+    """Return the HTML page; board and figures cover one preset, the other sections all matching runs.
+
+    What is empty has no section. Original command lines (`typed`) and uncommitted changes (`patches`) may contain
+    private values.
+    """
+    from markupsafe import Markup  # with jinja2, which takes a while to import
+
     records = reader.search(query)
     if not records:
         problem = f"no run matches {query!a}" if query else "there are no runs"
@@ -133,109 +114,65 @@ def make_report(
         host, records = "", [replace(record, row=replace(record.row, host=None)) for record in records]
     runs = [RunDirectory(reader.runs_dir, record.row.id) for record in records]
     recorded = {run.id: describe_environment(fields) for run in runs if (fields := read_environment(run))}
-    machines = {}
-    for run_id, one in recorded.items():
-        versions = ", ".join(f"{name} {version}" for name, version in one.versions)
-        machine = (one.host if hosts else "", one.device, one.hardware, one.platform, versions, one.short_commit)
-        machines[run_id] = tuple(text or "–" for text in machine)
     commands = {}
     for record in records:
         with suppress(InputError):  # a plug-in that is not installed
             if record.config:
                 commands[record.row.id] = command_of(record.config)
-    latest = sorted(records, key=lambda record: record.row.created, reverse=True)
-    inspected = (
-        (record.row.id, inspection)
-        for record in latest
-        if (inspection := read_inspection(RunDirectory(reader.runs_dir, record.row.id)))
-    )
-    return Report(
-        title=title,
-        query=query,
-        written=written,
-        host=host,
-        version=version("clarinet-tui"),
-        records=tuple(records),
-        board=board,
-        comparison=_compare(reader, records, query, rule),
-        figures=_figures(reader, board),
-        inspections=dict(islice(inspected, MAXIMUM_INSPECTIONS)),
-        environments=_group_runs(machines),
-        commands=commands,
-        typed={run: one.command for run, one in recorded.items() if one.command} if typed else {},
-        patches=_group_runs({run: one.patch for run, one in recorded.items() if one.patch}) if patches else {},
-    )
-
-
-def _compare(reader: RunRecords, records: Sequence[RunRecord], query: str, rule: Rule) -> Comparison | None:
-    if not set(COMPARED_FAMILIES) <= {record.row.family for record in records}:
-        return None
-    comparison = compare_queries(reader, query, query, rule=rule)
-    return comparison if comparison.differences else None
-
-
-def _figures(reader: RunRecords, board: Board) -> tuple[Figure, ...]:
-    try:
-        runs = runs_of_board(reader, board)
-    except InputError:  # no run of this preset has readable settings
-        return ()
-    figures = (
-        accuracy_figure(reader, runs),
-        losses_figure(reader, runs),
-        confusion_figure(reader, runs),
-        classes_figure(reader, runs),
-    )
-    return tuple(figure for figure in figures if figure.panels)
-
-
-def _group_runs(by_run: Mapping[str, Key]) -> dict[Key, tuple[str, ...]]:
-    groups: dict[Key, tuple[str, ...]] = {}
-    for run, key in by_run.items():
-        groups[key] = (*groups.get(key, ()), run)
-    return groups
-
-
-def to_html(report: Report) -> str:
-    """Write the page; what is empty has no section."""
-    from markupsafe import Markup  # with jinja2, which takes a while to import
-
-    absent = [record.row.id for record in report.records if record.row.id not in report.commands]
-    commands = {"commands": report.commands, "absent": absent, "typed": report.typed}
+    command_lists = {
+        "commands": commands,
+        "absent": [run.id for run in runs if run.id not in commands],
+        "typed": {run: one.command for run, one in recorded.items() if one.command} if typed else {},
+    }
     page = (
         html_templates("clarinet_tui.analysis")
         .get_template("report.html")
         .render(
-            title=report.title,
-            summary=_summary(report),
+            title=title,
+            summary=_summary(records, query, host, written),
             light=_variables(PRINT),
             dark=_variables(DARK),
             sections=[
-                ("board", "Board", _board(report.board)),
-                ("comparison", "One step against two", report.comparison and _comparison(report.comparison)),
-                ("figures", "Figures", [_figure(figure, Markup) for figure in report.figures]),
-                ("models", "Inside the models", list(_inspected(report, Markup))),
-                ("runs", "Runs", _runs(report.records)),
-                ("settings", "Settings", _settings(report.records)),
-                ("environments", "Environments", _environments(report)),
-                ("commands", "Commands to repeat the runs", commands),
+                ("board", "Board", _board(board)),
+                ("comparison", "One step against two", _comparison(reader, records, query, rule)),
+                ("figures", "Figures", [_figure(figure, Markup) for figure in _figures(reader, board)]),
+                ("models", "Inside the models", list(_inspected(reader, records, Markup))),
+                ("runs", "Runs", _runs(records)),
+                ("settings", "Settings", _settings(records)),
+                ("environments", "Environments", _environments(recorded, hosts=hosts, patches=patches)),
+                ("commands", "Commands to repeat the runs", command_lists),
             ],
         )
     )
     return f"{page.lstrip()}\n"
 
 
-def _summary(report: Report) -> list[str]:
-    rows = [record.row for record in report.records]
+def _figures(reader: RunRecords, board: Board) -> list[Figure]:
+    try:
+        runs = runs_of_board(reader, board)
+    except InputError:  # no run of this preset has readable settings
+        return []
+    figures = (
+        accuracy_figure(reader, runs),
+        losses_figure(reader, runs),
+        confusion_figure(reader, runs),
+        classes_figure(reader, runs),
+    )
+    return [figure for figure in figures if figure.panels]
+
+
+def _summary(records: Sequence[RunRecord], query: str, host: str, written: float) -> list[str]:
+    rows = [record.row for record in records]
     states = ", ".join(f"{count} {state}" for state, count in Counter(row.state for row in rows).most_common())
     hosts = sorted({row.host for row in rows if row.host})
-    matching = f" matching {report.query}" if report.query else ""
+    matching = f" matching {query}" if query else ""
     days = sorted({_format_utc(row.created, "%Y-%m-%d") for row in rows})
-    on = f" on {report.host}" if report.host else ""
+    on = f" on {host}" if host else ""
     created = f"Created on {days[0]}" if len(days) == 1 else f"Created from {days[0]} to {days[-1]}"
     return [
         f"{format_count(len(rows), 'run')}{matching}: {states}.",
         created + (f" on {', '.join(hosts)}." if hosts else "."),
-        f"Written {_format_utc(report.written, '%Y-%m-%d %H:%M UTC')}{on} by clarinet {report.version}.",
+        f"Written {_format_utc(written, '%Y-%m-%d %H:%M UTC')}{on} by clarinet {version('clarinet-tui')}.",
     ]
 
 
@@ -273,8 +210,13 @@ def _board(board: Board) -> dict[str, Any]:
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
-    """Show the sides of each task, then each difference folded under its result."""
+def _comparison(reader: RunRecords, records: Sequence[RunRecord], query: str, rule: Rule) -> dict[str, Any] | None:
+    """Show the sides of each task, then each difference folded under its result; None without both families."""
+    if not set(COMPARED_FAMILIES) <= {record.row.family for record in records}:
+        return None
+    comparison = compare_queries(reader, query, query, rule=rule)
+    if not comparison.differences:
+        return None
     tasks = []
     for task in dict.fromkeys(difference.left.task for difference in comparison.differences):
         differences = [difference for difference in comparison.differences if difference.left.task == task]
@@ -330,21 +272,25 @@ def _figure(figure: Figure, markup: Callable[[str], str], prefix: str = "") -> d
     return {"title": figure.title, "panels": panels, "notes": figure.notes}
 
 
-def _inspected(report: Report, markup: Callable[[str], str]) -> Iterator[dict[str, Any]]:
-    """Show each inspected run: figures of its model first, then pictures."""
-    rows = {record.row.id: record.row for record in report.records}
-    for number, (run, inspection) in enumerate(report.inspections.items()):
-        row, figures = rows[run], []
+def _inspected(
+    reader: RunRecords, records: Sequence[RunRecord], markup: Callable[[str], str]
+) -> Iterator[dict[str, Any]]:
+    """Show the latest runs that `clarinet inspect` has inspected: figures of the model first, then pictures."""
+    latest = sorted((record.row for record in records), key=attrgetter("created"), reverse=True)
+    read = ((row, read_inspection(RunDirectory(reader.runs_dir, row.id))) for row in latest)
+    found = ((row, inspection) for row, inspection in read if inspection)
+    for number, (row, inspection) in enumerate(islice(found, MAXIMUM_INSPECTIONS)):
+        figures = []
         if inspection.calibration:
             figures.append(calibration_figure("", inspection.calibration))
         if inspection.maps:
-            figures.append(features_figure(run, inspection.classes, inspection.maps, "PCA"))
+            figures.append(features_figure(row.id, inspection.classes, inspection.maps, "PCA"))
         groups = [
             (title, [_picture(picture) for picture in inspection.pictures if picture.group == group])
             for group, title in GROUP_TITLES.items()
         ]
         yield {
-            "title": f"{format_task(row.task)} {method_title(row.method or '?')} {run}, epoch {inspection.epoch}",
+            "title": f"{format_task(row.task)} {method_title(row.method or '?')} {row.id}, epoch {inspection.epoch}",
             "figures": [_figure(figure, markup, f"inspected{number}") for figure in figures],
             "groups": [(title, pictures) for title, pictures in groups if pictures],
         }
@@ -434,11 +380,18 @@ def _settings(records: Sequence[RunRecord]) -> dict[str, Any]:
     }
 
 
-def _environments(report: Report) -> dict[str, Any] | None:
+def _environments(recorded: Mapping[str, Environment], *, hosts: bool, patches: bool) -> dict[str, Any] | None:
+    """Group the runs by machine and software, and by uncommitted changes."""
+    machines: dict[tuple[str, ...], list[str]] = {}
+    changes: dict[str, list[str]] = {}
+    for run, one in recorded.items():
+        versions = ", ".join(f"{name} {version}" for name, version in one.versions)
+        machine = (one.host if hosts else "", one.device, one.hardware, one.platform, versions, one.short_commit)
+        machines.setdefault(tuple(text or "–" for text in machine), []).append(run)
+        if patches and one.patch:
+            changes.setdefault(one.patch, []).append(run)
     columns = ["Host", "device", "hardware", "platform", "versions", "git commit", "runs"]
-    rows = [
-        (*machine, Cell(f"{len(runs)}: {' '.join(runs)}", "detail")) for machine, runs in report.environments.items()
-    ]
-    has_changes = any("+" in commit for *_, commit in report.environments)
-    content = {"table": make_table(columns, rows), "has_changes": has_changes, "patches": report.patches}
+    rows = [(*machine, Cell(f"{len(runs)}: {' '.join(runs)}", "detail")) for machine, runs in machines.items()]
+    has_changes = any("+" in commit for *_, commit in machines)
+    content = {"table": make_table(columns, rows), "has_changes": has_changes, "patches": changes}
     return content if rows else None

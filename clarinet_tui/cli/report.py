@@ -44,11 +44,11 @@ def report(
 
     Example: clarinet report "tag:icml" --out report.html
     """
-    from clarinet_tui.analysis.report import make_report, to_html
+    from clarinet_tui.analysis.report import make_report
 
     with as_input_error(out.parent):  # before the work
         out.parent.stat()
-    content = make_report(
+    page = make_report(
         open_records(runs_dir),
         join_query(words),
         title=title,
@@ -63,4 +63,4 @@ def report(
         hosts=not private.without_hosts,
     )
     with quiet_pipe():
-        write_file(out, to_html(content).encode())
+        write_file(out, page.encode())

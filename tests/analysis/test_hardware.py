@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from clarinet_tui.analysis.comparison import compare_queries
-from clarinet_tui.analysis.report import make_report, to_html
+from clarinet_tui.analysis.report import make_report
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import format_hardware, hardware_names, read_environment
 from clarinet_tui.runs.journal_writer import JournalWriter
@@ -16,6 +16,7 @@ from core.events import Sampled
 from tests.support.trained_runs import make_trained_run, read_runs
 
 A100, TITAN = "NVIDIA A100-SXM4-80GB", "NVIDIA TITAN V"
+MIXED = f"runs on {A100} and {TITAN}: their mean time is of both"
 
 
 def set_hardware(run: RunDirectory, *names: str, **fields: Any) -> None:
@@ -25,32 +26,24 @@ def set_hardware(run: RunDirectory, *names: str, **fields: Any) -> None:
     run.environment.write_bytes(msgspec.json.encode(environment))
 
 
-def finish_on(runs: Path, **hardware: str) -> None:
-    """Make a run for each name, of seed 1 or 2 and of one or two steps, such as one1 or two2."""
-    for name, model in hardware.items():
-        method: dict[str, Any] = {"method": "gac+dan"} if name.startswith("two") else {}
-        set_hardware(make_trained_run(runs, name, [80.0], seed=int(name[-1]), **method), model)
-
-
-def cautions(runs: Path) -> tuple[str, ...]:
-    (difference,) = compare_queries(read_runs(runs), "", "").differences
-    return tuple(caution for caution in difference.cautions if "stage 1" not in caution)
-
-
-def test_times_of_the_same_hardware_can_be_compared(tmp_path: Path) -> None:
-    finish_on(tmp_path, one1=A100, one2=A100, two1=A100, two2=A100)
-    assert cautions(tmp_path) == ()
-
-
-def test_times_of_different_gpus_are_a_caution_although_both_are_cuda_0(tmp_path: Path) -> None:
-    finish_on(tmp_path, one1=A100, one2=A100, two1=TITAN, two2=TITAN)
-    assert cautions(tmp_path) == (f"the devices differ ({A100} and {TITAN}): times cannot be compared",)
-
-
-def test_a_mean_time_over_different_gpus_is_a_caution(tmp_path: Path) -> None:
-    finish_on(tmp_path, one1=A100, one2=TITAN, two1=TITAN, two2=A100)
-    mixed = f"runs on {A100} and {TITAN}: their mean time is of both"
-    assert cautions(tmp_path) == (f"CLARINET: {mixed}", f"GAC+DAN: {mixed}")
+@pytest.mark.parametrize(
+    ("hardware", "expected"),
+    [
+        ((A100, A100, A100, A100), ()),
+        ((A100, A100, TITAN, TITAN), (f"the devices differ ({A100} and {TITAN}): times cannot be compared",)),
+        ((A100, TITAN, TITAN, A100), (f"CLARINET: {MIXED}", f"GAC+DAN: {MIXED}")),
+    ],
+    ids=["same", "different", "mixed"],
+)
+def test_times_of_different_gpus_are_a_caution_although_all_are_cuda_0(
+    tmp_path: Path, hardware: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    """Runs of one step and of two steps, each with two seeds."""
+    for number, model in enumerate(hardware):
+        method: dict[str, Any] = {"method": "gac+dan"} if number > 1 else {}
+        set_hardware(make_trained_run(tmp_path, f"run{number}", [80.0], seed=number % 2 + 1, **method), model)
+    (difference,) = compare_queries(read_runs(tmp_path), "", "").differences
+    assert tuple(caution for caution in difference.cautions if "stage 1" not in caution) == expected
 
 
 def test_all_hardware_of_a_run_is_named(tmp_path: Path) -> None:
@@ -76,10 +69,9 @@ def test_the_report_has_hardware_and_energy(tmp_path: Path) -> None:
             with JournalWriter(run.journal, now=lambda: 1001.0) as journal:
                 journal.append_sample(Sampled(iteration=1, energy=joules / 2))
                 journal.append_sample(Sampled(iteration=2, energy=joules / 2))
-    report = make_report(
+    page = make_report(
         read_runs(tmp_path), "", title="T", written=0.0, host="h", command_of=lambda config: "clarinet run"
     )
-    page = to_html(report)
     assert f"{A100}, driver 570.86.15, CUDA 12.8, cuDNN 91002, 8 threads" in page
     assert "kWh: energy of the GPUs, 1.500 in all, for 2 of 3 runs." in page
     assert page.count("<td>0.500</td>") == 1

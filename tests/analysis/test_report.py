@@ -9,7 +9,7 @@ import pytest
 
 from clarinet_tui.analysis.choices import Rule
 from clarinet_tui.analysis.comparison import make_sides
-from clarinet_tui.analysis.report import Report, make_report, to_html
+from clarinet_tui.analysis.report import make_report
 from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
@@ -54,7 +54,7 @@ def records(runs: Path) -> RunRecords:
 
 def report_of(
     records: RunRecords, query: str = "", *, rule: Rule = "last", typed: bool = False, patches: bool = False
-) -> Report:
+) -> str:
     return make_report(
         records,
         query,
@@ -70,7 +70,7 @@ def report_of(
 
 @pytest.fixture(scope="module")
 def page(records: RunRecords) -> str:
-    return to_html(report_of(records, typed=True, patches=True))
+    return report_of(records, typed=True, patches=True)
 
 
 class Reader(HTMLParser):
@@ -111,7 +111,7 @@ def test_page_loads_nothing(page: str) -> None:
 
 
 def test_patches_and_command_lines_are_included_on_request_only(records: RunRecords, page: str) -> None:
-    plain = to_html(report_of(records))
+    plain = report_of(records)
     for heading in ("Uncommitted changes", "Original command lines"):
         assert heading in page
         assert heading not in plain
@@ -119,7 +119,7 @@ def test_patches_and_command_lines_are_included_on_request_only(records: RunReco
 
 
 def test_equal_runs_give_the_same_page(records: RunRecords, page: str) -> None:
-    assert to_html(report_of(records, typed=True, patches=True)) == page
+    assert report_of(records, typed=True, patches=True) == page
 
 
 def test_page_contains_every_section(page: str) -> None:
@@ -143,11 +143,11 @@ def test_page_contains_every_section(page: str) -> None:
 
 def test_oracle_selection_is_marked(records: RunRecords, page: str) -> None:
     assert "ORACLE" not in page
-    assert "ORACLE SELECTION" in to_html(report_of(records, "method:clarinet seed:1", rule="best"))
+    assert "ORACLE SELECTION" in report_of(records, "method:clarinet seed:1", rule="best")
 
 
 def test_single_method_has_no_comparison_and_no_ablations(records: RunRecords) -> None:
-    alone = to_html(report_of(records, "method:clarinet"))
+    alone = report_of(records, "method:clarinet")
     assert 'id="comparison"' not in alone
     assert "Ablations" not in alone
     with pytest.raises(InputError, match="no run matches 'seed:99'"):
@@ -164,8 +164,8 @@ def test_unreadable_and_unfinished_runs_are_listed(tmp_path: Path) -> None:
     def refuse(config: object) -> str:
         raise InputError("method: no method")
 
-    report = make_report(read_runs(tmp_path), title="t", written=0.0, host="h", command_of=refuse)
-    content = Reader(to_html(report)).text
+    page = make_report(read_runs(tmp_path), title="t", written=0.0, host="h", command_of=refuse)
+    content = Reader(page).text
     assert "Settings that cannot be read: bbb" in content
     assert re.search(r"Not available because .*aaa", content)
     assert "of-a-plug-in" in content
@@ -219,7 +219,7 @@ def test_comparisons_without_results_are_counted(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "one", [70], seed=1)
     make_trained_run(tmp_path, "two", [60], seed=1, method="gac+dann")
     make_trained_run(tmp_path, "three", [50], seed=1, method="gac+dan", end="running")
-    page = to_html(report_of(read_runs(tmp_path)))
+    page = report_of(read_runs(tmp_path))
     assert "CLARINET minus GAC+DANN" in page
     assert "CLARINET minus GAC+DAN (" not in page
     assert "1 comparison not shown: no finished run on one side or both." in page
