@@ -26,21 +26,14 @@ class RecordedDifference:
     second: Any
 
 
-@dataclass(frozen=True)
-class RunDiff:
-    differences: tuple[RecordedDifference, ...]
-    patch: tuple[str, ...]
-    """A unified diff between the uncommitted changes of both."""
-
-    def group(self, name: str) -> list[RecordedDifference]:
-        return [difference for difference in self.differences if difference.group == name]
-
-
 GROUPS = ("settings", "data", "environment", "code")
 
 
-def diff_runs(first: RunDirectory, second: RunDirectory) -> RunDiff:
-    """Compare everything that two runs have recorded before their first iteration."""
+def diff_runs(first: RunDirectory, second: RunDirectory) -> tuple[list[RecordedDifference], list[str]]:
+    """Compare everything that two runs have recorded before their first iteration.
+
+    Return the differences by group, and a unified diff between the uncommitted changes of both.
+    """
     described = [_describe(run) for run in (first, second)]
     differences = [
         RecordedDifference(group, name, *values)
@@ -50,7 +43,7 @@ def diff_runs(first: RunDirectory, second: RunDirectory) -> RunDiff:
     ]
     before, after = (describe_environment(read_environment(run)).patch.splitlines() for run in (first, second))
     patch = difflib.unified_diff(before, after, lineterm="", n=1)
-    return RunDiff(tuple(differences), tuple(islice(patch, MAX_PATCH_LINES)))
+    return differences, list(islice(patch, MAX_PATCH_LINES))
 
 
 def _describe(run: RunDirectory) -> dict[str, dict[str, Any]]:

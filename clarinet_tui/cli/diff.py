@@ -1,11 +1,13 @@
 """`clarinet diff`: what differs between two runs."""
 
 from dataclasses import asdict
+from itertools import groupby
+from operator import attrgetter
 from typing import Annotated, Any
 
 from typer import Argument
 
-from clarinet_tui.analysis.run_diff import GROUPS, RunDiff, diff_runs
+from clarinet_tui.analysis.run_diff import RecordedDifference, diff_runs
 from clarinet_tui.cli.completion import run_ids
 from clarinet_tui.cli.options import RUNS, Json, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
@@ -28,28 +30,27 @@ def diff(
     Example: clarinet diff 6e3 6f1
     """
     runs = find_run(runs_dir, first), find_run(runs_dir, second)
-    result = diff_runs(*runs)
+    differences, patch = diff_runs(*runs)
     with quiet_pipe():
         if json:
-            differences = [asdict(difference) for difference in result.differences]
-            print_json({"first": runs[0].id, "second": runs[1].id, "differences": differences, "patch": result.patch})
+            objects = [asdict(difference) for difference in differences]
+            print_json({"first": runs[0].id, "second": runs[1].id, "differences": objects, "patch": patch})
         else:
-            _print(runs[0].id, runs[1].id, result)
+            _print(runs[0].id, runs[1].id, differences, patch)
 
 
-def _print(first: str, second: str, result: RunDiff) -> None:
+def _print(first: str, second: str, differences: list[RecordedDifference], patch: list[str]) -> None:
     from rich.text import Text
 
     styles = {"-": "red", "+": "green", "@": "cyan"}
     lines = [f"--- {first}", f"+++ {second}"]
-    for group in GROUPS:
-        if differences := result.group(group):
-            lines.append(f"@@ {group} @@")
-            for difference in differences:
-                values = (("-", difference.first), ("+", difference.second))
-                lines += [f"{sign}{difference.name} = {_format(value)}" for sign, value in values if value is not None]
-    if result.patch:
-        lines += ["@@ uncommitted changes @@", *result.patch[2:]]
+    for group, same in groupby(differences, key=attrgetter("group")):
+        lines.append(f"@@ {group} @@")
+        for difference in same:
+            values = (("-", difference.first), ("+", difference.second))
+            lines += [f"{sign}{difference.name} = {_format(value)}" for sign, value in values if value is not None]
+    if patch:
+        lines += ["@@ uncommitted changes @@", *patch[2:]]
     if len(lines) == 2:
         lines = [f"{first} and {second} have the same settings, data, environment and code."]
     console = make_console()

@@ -99,16 +99,13 @@ def _latex_cell(cell: Cell, *, is_number: bool) -> str:
 
 def escape_latex(text: str) -> str:
     """Escape every character that LaTeX would interpret or does not have."""
-    return "".join(_escape_character(character) for character in printable(text))
-
-
-def _escape_character(character: str) -> str:
-    if character in CHARACTERS:
-        return CHARACTERS[character]
-    # Every LaTeX has accented Latin letters; other characters may be missing.
-    if unicodedata.normalize("NFD", character)[0].isascii() and ord(character) < 0x100:
-        return character
-    return rf"\texttt{{U+{ord(character):04X}}}"
+    escaped = []
+    for character in printable(text):
+        # Every LaTeX has accented Latin letters; other characters may be missing.
+        is_latin = ord(character) < 0x100 and unicodedata.normalize("NFD", character)[0].isascii()
+        plain = character if is_latin else rf"\texttt{{U+{ord(character):04X}}}"
+        escaped.append(CHARACTERS.get(character, plain))
+    return "".join(escaped)
 
 
 @cache

@@ -216,21 +216,22 @@ def time_left(folder: Path, name: str) -> float | None:
     return row.seconds_left
 
 
-def test_without_similar_runs_the_own_pace_is_extrapolated(tmp_path: Path) -> None:
-    run(tmp_path, "going", last=25)
-    assert time_left(tmp_path, "going") == pytest.approx(75 * FAST)
-
-
-def test_a_similar_run_is_scaled_to_the_own_speed(tmp_path: Path) -> None:
-    run(tmp_path, "done")
-    run(tmp_path, "going", last=25, speed=2.0)
-    assert time_left(tmp_path, "going") == pytest.approx(2 * (25 * FAST + 50 * SLOW))
-
-
-def test_runs_of_another_kind_are_ignored(tmp_path: Path) -> None:
-    run(tmp_path, "other", method="clarinet-no-t")
-    run(tmp_path, "going", last=25)
-    assert time_left(tmp_path, "going") == pytest.approx(75 * FAST)
+@pytest.mark.parametrize(
+    ("others", "speed", "expected"),
+    [
+        ({}, 1.0, 75 * FAST),  # its own pace
+        ({"done": "clarinet"}, 2.0, 2 * (25 * FAST + 50 * SLOW)),  # the rest of a similar run, at its own speed
+        ({"other": "clarinet-no-t"}, 1.0, 75 * FAST),
+    ],
+    ids=["alone", "similar", "another kind"],
+)
+def test_the_time_left_is_that_of_a_similar_run(
+    tmp_path: Path, others: dict[str, str], speed: float, expected: float
+) -> None:
+    for name, method in others.items():
+        run(tmp_path, name, method=method)
+    run(tmp_path, "going", last=25, speed=speed)
+    assert time_left(tmp_path, "going") == pytest.approx(expected)
 
 
 def test_a_shared_stage_1_takes_no_time(tmp_path: Path) -> None:

@@ -125,7 +125,15 @@ def point_clouds(clouds: Sequence[PointCloud], width: int, palette: str) -> Iter
         for parts in zip(*drawn, strict=True):
             yield Text(" " * GAP).join(parts)
         yield Text()
-    yield from _cloud_legend(clouds[0].classes, width, palette)
+    line = Text.assemble(("symbols: target, dots: source", "dim"))  # colours are shared by source and target
+    for index, name in enumerate(clouds[0].classes):
+        title = "" if name == _symbol(index) else f" {printable(name)[:MAXIMUM_NAME]}"
+        entry = Text.assemble((f"  {_symbol(index)}", colour(index, palette)), title)
+        if line.cell_len + entry.cell_len > width:
+            yield line
+            line = Text()
+        line.append_text(entry)
+    yield line
 
 
 def _cloud(cloud: PointCloud, columns: int, palette: str) -> list[Text]:
@@ -146,16 +154,3 @@ def _cloud(cloud: PointCloud, columns: int, palette: str) -> list[Text]:
 
 def _symbol(label: int) -> str:
     return SYMBOLS[label % len(SYMBOLS)] if label >= 0 else "?"
-
-
-def _cloud_legend(classes: Sequence[str], width: int, palette: str) -> Iterator[Text]:
-    """Name the symbol of each class; colours are shared by source and target."""
-    line = Text.assemble(("symbols: target, dots: source", "dim"))
-    for index, name in enumerate(classes):
-        title = "" if name == _symbol(index) else f" {printable(name)[:MAXIMUM_NAME]}"
-        entry = Text.assemble((f"  {_symbol(index)}", colour(index, palette)), title)
-        if line.cell_len + entry.cell_len > width:
-            yield line
-            line = Text()
-        line.append_text(entry)
-    yield line
