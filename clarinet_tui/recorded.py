@@ -13,9 +13,6 @@ from clarinet_tui.runs.journal import parse_number
 from core.errors import InputError
 from core.resolve import minimal_settings, resolve
 
-PROGRAM = (sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()")
-WRONG_INPUT = 2
-
 
 def record(
     settings: dict[str, Any] | None = None,
@@ -65,7 +62,8 @@ def _train(config: dict[str, Any], runs_dir: str, data_dir: str) -> Iterator[dic
         tomli_w.dump(config, file)
         file.flush()
         directories = [f"--runs-dir={runs_dir}", f"--data-dir={data_dir}"]
-        command = [*PROGRAM, "run", file.name, "--headless", "--jsonl", *directories]
+        program = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
+        command = [*program, "run", file.name, "--headless", "--jsonl", *directories]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors) as process:
             assert process.stdout is not None
             try:
@@ -76,6 +74,6 @@ def _train(config: dict[str, Any], runs_dir: str, data_dir: str) -> Iterator[dic
                     process.terminate()  # the worker saves a checkpoint
                 for _ in process.stdout:  # a full pipe would stop it
                     pass
-        if process.returncode == WRONG_INPUT:
+        if process.returncode == 2:
             errors.seek(0)
             raise InputError(errors.read().decode(errors="replace").strip().removeprefix("clarinet: "))

@@ -166,19 +166,16 @@ def check_terminal(environ: Mapping[str, str] = os.environ, size: tuple[int, int
     if "utf8" not in charset.lower().replace("-", ""):
         message = f"the locale is {charset or 'not set'}: lines and charts may look broken"
         return CheckResult("terminal", "warning", message, "export LANG=C.UTF-8")
-    message = f"{term}, {_colours(environ, term)}, {size[0]}×{size[1]}, UTF-8"
+    colours = "256 colours" if "256color" in term else "16 colours"
+    if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or term.endswith("-direct"):
+        colours = "16 million colours"
+    if environ.get("NO_COLOR"):
+        colours = "no colours (NO_COLOR)"
+    message = f"{term}, {colours}, {size[0]}×{size[1]}, UTF-8"
     if 0 < size[0] < MIN_TERMINAL[0] or 0 < size[1] < MIN_TERMINAL[1]:
         advice = f"the app needs {MIN_TERMINAL[0]}×{MIN_TERMINAL[1]}: make the window larger"
         return CheckResult("terminal", "warning", message, advice)
     return CheckResult("terminal", "good", message)
-
-
-def _colours(environ: Mapping[str, str], term: str) -> str:
-    if environ.get("NO_COLOR"):
-        return "no colours (NO_COLOR)"
-    if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or term.endswith("-direct"):
-        return "16 million colours"
-    return "256 colours" if "256color" in term else "16 colours"
 
 
 def nearest_existing(path: Path) -> Path:

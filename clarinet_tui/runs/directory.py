@@ -317,13 +317,9 @@ class DiskUse:
 def disk_use(folder: Path) -> DiskUse:
     """Return the space of the files directly in a run's directory; nothing if it cannot be read."""
     use = DiskUse()
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if not entry.is_file(follow_symlinks=False):
-                    continue
+    with suppress(OSError), os.scandir(folder) as entries:  # the run may be removed meanwhile
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
                 size, name = entry.stat(follow_symlinks=False).st_size, entry.name.lstrip(".")
                 use += DiskUse(size, size * name.startswith("checkpoint"), size * name.startswith("model"))
-    except OSError:  # removed meanwhile
-        return use
     return use

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -23,7 +24,6 @@ from core.files import replace_file
 
 PACKAGES = ("clarinet-tui", "torch", "torchvision", "numpy", "scikit-learn", "pillow", "msgspec", "sqlite-utils")
 MAX_PATCH_BYTES = 1 << 20
-GIT_SECONDS = 10.0
 
 
 def write_environment(
@@ -88,9 +88,8 @@ class Environment:
     @property
     def main_versions(self) -> str:
         known = dict(self.versions)
-        return ", ".join(
-            f"{name} {known[name]}" for name in ("clarinet-tui", "python", "torch", "numpy") if name in known
-        )
+        names = ("clarinet-tui", "python", "torch", "numpy")
+        return ", ".join(f"{name} {known[name]}" for name in names if name in known)
 
     @property
     def code(self) -> str:
@@ -145,10 +144,8 @@ def versions() -> dict[str, str]:
 
     installed = {}
     for package in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             installed[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return installed
 
 
@@ -191,7 +188,7 @@ def _git(folder: Path, *arguments: str, limit: int, settings: Mapping[str, str] 
         )
     except OSError:
         return None
-    timer = threading.Timer(GIT_SECONDS, process.kill)
+    timer = threading.Timer(10.0, process.kill)
     timer.start()
     try:
         with process:

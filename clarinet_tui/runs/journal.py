@@ -63,10 +63,7 @@ class IterationFormatter:
         is_finite = event.is_finite and math.isfinite(event.seconds)
         if is_finite and names == self._columns and epoch == self._epoch:
             return (self._template % (event.iteration, event.seconds, *measured.values())).encode()
-        return self._format_without_template(event, names, epoch)
-
-    def _format_without_template(self, event: Stepped, names: tuple[str, ...], epoch: Epoch) -> bytes:
-        """Used for a new epoch, other metrics, or a number that is not finite."""
+        # A new epoch, other metrics, or a number that is not finite.
         header, fixed = b"", json.dumps(epoch, separators=(",", ":"))[1:-1]
         # Within a stage a missing metric is written as null; any other change of metrics needs new columns.
         fits = self._epoch is not None and event.stage == self._epoch[2] and set(names) <= set(self._columns or ())
@@ -77,7 +74,7 @@ class IterationFormatter:
         if columns == names:
             self._epoch = epoch
             self._template = "[%d," + fixed.replace("%", "%%") + ",%.9g" * (len(names) + 1) + "]\n"
-        values = [_format_number(value) for value in (event.seconds, *(event.measured.get(name) for name in columns))]
+        values = [_format_number(value) for value in (event.seconds, *(measured.get(name) for name in columns))]
         return header + f"[{event.iteration},{fixed},{','.join(values)}]\n".encode()
 
 

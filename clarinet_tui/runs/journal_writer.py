@@ -93,7 +93,11 @@ class JournalWriter:
             self._sync_requested = True
             self._wake.set()
         if self._appended - self._written > self._max_pending:
-            self._wait_for_room()
+            self._wake.set()
+            while self._appended - self._written > self._max_pending and self._can_wait():
+                self._room.clear()
+                self._room.wait(self._interval)
+                self._report_pause()
 
     def append_sample(self, event: Sampled) -> None:
         """Append from another thread; it waits for the disk if need be, and the owner's thread does not."""
@@ -197,13 +201,6 @@ class JournalWriter:
             if not self._sync_error:
                 self._notify(f"{error.strerror or error}: what was written may be lost if the machine fails")
             self._sync_error = error
-
-    def _wait_for_room(self) -> None:
-        self._wake.set()
-        while self._appended - self._written > self._max_pending and self._can_wait():
-            self._room.clear()
-            self._room.wait(self._interval)
-            self._report_pause()
 
     def _report_pause(self) -> None:
         if self._disk_error and not self._paused:

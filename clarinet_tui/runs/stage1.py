@@ -73,10 +73,13 @@ def stage1_key(config: RunConfig, data: "TaskData", device: str) -> str | None:
     method = find_method(config.method)
     if not method.makes_stage1_labels:
         return None
-    installed = versions()
+    installed, weights = versions(), ""
+    if config.weights:
+        with suppress(OSError), Path(config.weights).open("rb") as file:  # training reports the error
+            weights = hashlib.file_digest(file, "sha256").hexdigest()
     inputs = _settings(config, Tag.STAGE1) | {
         "stage": method.stages[0].name,
-        "weights": _file_hash(Path(config.weights)) if config.weights else "",
+        "weights": weights,
         "device": device.partition(":")[0],
         "data": _data_hash(data),
         "code": [STAGE1_VERSION, installed.get("clarinet-tui", ""), installed.get("torch", "")],
@@ -110,14 +113,6 @@ def _data_hash(data: "TaskData") -> str:
         for start in range(0, len(array), ROWS):
             digest.update(np.ascontiguousarray(array[start : start + ROWS]).data)
     return digest.hexdigest()
-
-
-def _file_hash(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return ""  # training reports the error
 
 
 class Stage1Directory:

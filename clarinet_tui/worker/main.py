@@ -4,10 +4,13 @@ import argparse
 import itertools
 import os
 import shutil
+import signal
 import sys
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import TextIO, cast
 
 import msgspec
@@ -33,14 +36,64 @@ from clarinet_tui.worker.hardware import hardware_kind, hold_first_gpu
 from clarinet_tui.worker.notifications import ON_END, EventHook, read_targets
 from clarinet_tui.worker.recorder import Recorder
 from clarinet_tui.worker.shared_stage1 import Stage1Sharing
-from clarinet_tui.worker.stop_signals import CheckpointAbandoned, StopSignals
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Checkpointed, Event, Failed, FailureKind, Finished, Noticed, Resumed, Started, Stopped
 from core.resolve import changed_settings
 
+STDERR = 2
 FEW_ITERATIONS, FEW_BATCHES = 100, 10
 """Below these, a notice says that the data has few images."""
+
+
+class CheckpointAbandoned(BaseException):
+    """The user pressed Ctrl+C a second time: end without a checkpoint."""
+
+
+class StopSignals:
+    """The first signal requests a stop with a checkpoint.
+
+    A second Ctrl+C abandons the checkpoint, and a second SIGTERM ends the process. A second SIGHUP is ignored, because
+    a terminal that closes sends several; and so are the warnings of batch systems, SIGUSR1 and SIGUSR2.
+    """
+
+    def __init__(self) -> None:
+        self.received = 0
+        self.time_is_over = False
+        """Whether the time limit has requested the stop."""
+        self._deadline: float | None = None
+        self._pid = os.getpid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                signal.signal(number, self._receive)
+
+    def stop_after(self, seconds: float) -> None:
+        """Request a stop, as SIGTERM does, after this time; 0 is no limit."""
+        self._deadline = time.monotonic() + seconds if seconds else None
+
+    def is_stop_requested(self) -> bool:
+        if self._deadline is not None and not self.received and time.monotonic() >= self._deadline:
+            self.received = signal.SIGTERM
+            self.time_is_over = True
+        return self.received != 0
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._pid:  # a process that reads data: Ctrl+C reaches it as well
+            return
+        self.received = number
+        if number == signal.SIGINT:
+            signal.signal(number, self._abandon)
+            # A signal may have interrupted a write to the buffered stream, and the terminal may be gone.
+            with suppress(OSError):
+                erase_line = "\r\x1b[2K" if os.isatty(STDERR) else ""  # of the progress bar
+                os.write(STDERR, f"{erase_line}Saving a checkpoint; press Ctrl+C again to abandon it\n".encode())
+        else:
+            signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
+
+    def _abandon(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() == self._pid:
+            signal.signal(number, signal.SIG_DFL)
+            raise CheckpointAbandoned
 
 
 def main() -> int:
@@ -145,7 +198,9 @@ def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopS
             end_hook.submit(attempt.last)
         end_hook.close(timeout=35.0)
         display.close()
-    return exit_code(attempt.last, recorder.is_durable, signals)
+    if not recorder.is_durable or isinstance(attempt.last, Failed):
+        return 1
+    return 0 if isinstance(attempt.last, Finished) else 128 + signals.received
 
 
 def configure_torch() -> None:
@@ -281,15 +336,6 @@ def planned_iterations(run: RunDirectory) -> int:
     first = next(read_journal(run.journal), None)
     planned = first.fields.get("iterations_total") if isinstance(first, JournalEvent) else None
     return planned if isinstance(planned, int) else 0
-
-
-def exit_code(last: Event | None, is_durable: bool, signals: StopSignals) -> int:
-    """Return 1 if the run failed or its journal is incomplete."""
-    if not is_durable or isinstance(last, Failed):
-        return 1
-    if isinstance(last, Finished):
-        return 0
-    return 128 + signals.received
 
 
 if __name__ == "__main__":

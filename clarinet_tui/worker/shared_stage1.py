@@ -135,10 +135,13 @@ class Stage1Sharing:
             self._stop_sharing(error)
 
     def _process_labels(self, directory: Stage1Directory, event: PseudoLabelled) -> PseudoLabelled:
-        if self._origin is not None:
-            self._write_origin(directory, self._origin.run, self._origin.seconds)
-            return msgspec.structs.replace(event, origin=self._origin.run, origin_seconds=self._origin.seconds)
-        self._write_origin(directory, self._run.id, event.seconds)
+        """Write stage1.json, with the origin of the labels and the seconds that they took, and publish own labels."""
+        origin = self._origin
+        run_id, seconds = (origin.run, origin.seconds) if origin else (self._run.id, event.seconds)
+        fields = {"key": directory.key, "origin": run_id, "seconds": seconds}
+        replace_file(self._run.stage1, msgspec.json.encode(fields) + b"\n")
+        if origin:
+            return msgspec.structs.replace(event, origin=run_id, origin_seconds=seconds)
         try:
             if self._acquire(directory) and self._read(directory) is None:
                 directory.publish(self._run.id, event)
@@ -146,11 +149,6 @@ class Stage1Sharing:
             self._stop_sharing(error)
         self._release()
         return event
-
-    def _write_origin(self, directory: Stage1Directory, origin: str, seconds: float) -> None:
-        """Write stage1.json: the origin of the run's labels and the seconds that they took."""
-        fields = {"key": directory.key, "origin": origin, "seconds": seconds}
-        replace_file(self._run.stage1, msgspec.json.encode(fields) + b"\n")
 
     def _stop_sharing(self, error: Exception) -> None:
         self._release()
