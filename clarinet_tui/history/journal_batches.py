@@ -138,11 +138,6 @@ class EventRow:
         iteration: int | None = self.get("from_iteration" if self.name == "resumed" else "iteration", int)
         return iteration
 
-    @property
-    def is_damaged_line(self) -> bool:
-        """Whether this is one unreadable line, and not several."""
-        return self.name == "damaged" and self.fields["line"] == self.fields["last_line"]
-
     def get(self, field_name: str, type_: type | UnionType) -> Any:
         """Return a field, or None if it is missing or not finite."""
         value = self.fields.get(field_name)
@@ -247,9 +242,29 @@ def _add_line(batch: JournalBatch, run: RunDirectory, number: int, start: int, e
         return
     if fields["event"] == "columns":
         batch.columns = fields["names"]
-    else:
-        batch.rows += 1
-        _add_event(batch, run, EventRow(start, end, fields))
+        return
+    batch.rows += 1
+    event = EventRow(start, end, fields)
+    if event.name == "evaluation":
+        row = evaluation_row(run.id, fields)
+        if row is not None:
+            batch.evaluations.append(row)
+            return
+    if event.name == "sample":
+        values = (event.get(name, NUMBER) for name in ("seconds", *SAMPLE_COLUMNS))
+        batch.samples.append((run.id, start, event.get("time", NUMBER), event.iteration, *values))
+        return
+    if event.name in ATTEMPT_STARTS:
+        batch.attempt_starts.append(start)
+        last = batch.events[-1] if batch.events else None
+        if last is not None and last.end == start and last.name == "damaged":
+            is_one_line = last.fields["line"] == last.fields["last_line"]
+            if is_one_line:  # the last of the attempt before, torn when its worker was killed
+                batch.events.pop()
+        iteration = event.get("from_iteration", int) if event.name == "resumed" else -1
+        if iteration is not None:
+            batch.supersede(iteration)
+    batch.events.append(event)
 
 
 def _add_iterations(batch: JournalBatch, layout: RowLayout | None, number: int, end: int, lines: list[bytes]) -> None:
@@ -289,27 +304,6 @@ def _add_damage(batch: JournalBatch, number: int, start: int, end: int, reason: 
     fields = {"event": "damaged", "message": message, "line": number, "last_line": number, "reason": reason, "end": end}
     batch.rows += 1
     batch.events.append(EventRow(start, end, fields))
-
-
-def _add_event(batch: JournalBatch, run: RunDirectory, event: EventRow) -> None:
-    if event.name == "evaluation":
-        row = evaluation_row(run.id, event.fields)
-        if row is not None:
-            batch.evaluations.append(row)
-            return
-    if event.name == "sample":
-        values = (event.get(name, NUMBER) for name in ("seconds", *SAMPLE_COLUMNS))
-        batch.samples.append((run.id, event.position, event.get("time", NUMBER), event.iteration, *values))
-        return
-    if event.name in ATTEMPT_STARTS:
-        batch.attempt_starts.append(event.position)
-        last = batch.events[-1] if batch.events else None
-        if last is not None and last.end == event.position and last.is_damaged_line:
-            batch.events.pop()  # the last line of the attempt before, torn when its worker was killed
-        iteration = event.get("from_iteration", int) if event.name == "resumed" else -1
-        if iteration is not None:
-            batch.supersede(iteration)
-    batch.events.append(event)
 
 
 def evaluation_row(run: str, fields: dict[str, Any]) -> EvaluationRow | None:

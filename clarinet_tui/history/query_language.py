@@ -401,9 +401,6 @@ class _Parser:
         if match[2] not in field.operators:
             raise QueryError(f"expected {match[1]} with one of {' '.join(field.operators)}", match.start(2))
         self.position = match.end()
-        return _join(self._parse_values(field, match), " OR " if match[2] != "!=" else " AND ")
-
-    def _parse_values(self, field: QueryField, match: "re.Match[str]") -> list[Condition]:
         conditions = []
         while True:
             start = self.position
@@ -414,7 +411,7 @@ class _Parser:
                 message = f"expected {error} after {match[0]}, got {unescape(value)[:40]!a}"
                 raise QueryError(message, start) from None
             if self._next_character != ",":
-                return conditions
+                return _join(conditions, " OR " if match[2] != "!=" else " AND ")
             self.position += 1
 
     def _parse_value(self, expected: str) -> str:

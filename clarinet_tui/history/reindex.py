@@ -113,7 +113,21 @@ def find_mismatch(db: Database, run: RunDirectory, *, rows: bool = False) -> str
     position = Position(stored["journal"], stored["lines"], stored["checksum"], stored["ends"])
     if position.offset and _read_position(run, position.offset) != position:
         return "its journal is not the one that was ingested"
-    return _compare_rows(db, run) if rows else ""
+    if not rows:
+        return ""
+    with closing(Database.in_memory()) as again:
+        ingest_run(db, run)
+        ingest_run(again, run)
+        offsets = [each.rows("SELECT journal FROM ingested WHERE run = ?", (run.id,))[0][0] for each in (db, again)]
+        if offsets[0] != offsets[1]:
+            return ""  # it has just written, and is compared when it rests
+        for table, sql in ROWS.items():
+            if _hash_rows(db, sql, run.id) != _hash_rows(again, sql, run.id):
+                return f"its {table} differ from its journal"
+        totals = zip(db.tuples(TOTALS, (run.id,)), again.tuples(TOTALS, (run.id,)), strict=True)
+        if any(abs(one - other) > TOLERANCE * size for (one, size), (other, _) in totals):
+            return "its rollups differ from its journal"
+    return ""
 
 
 def find_mismatches(db: Database, runs_dir: Path, *, rows: bool = False) -> Iterator[tuple[RunDirectory, str]]:
@@ -130,22 +144,6 @@ def _read_position(run: RunDirectory, offset: int) -> Position | None:
             with file:
                 return advance(file, Position(), offset)
     return None
-
-
-def _compare_rows(db: Database, run: RunDirectory) -> str:
-    with closing(Database.in_memory()) as again:
-        ingest_run(db, run)
-        ingest_run(again, run)
-        offsets = [each.rows("SELECT journal FROM ingested WHERE run = ?", (run.id,))[0][0] for each in (db, again)]
-        if offsets[0] != offsets[1]:
-            return ""  # it has just written, and is compared when it rests
-        for table, sql in ROWS.items():
-            if _hash_rows(db, sql, run.id) != _hash_rows(again, sql, run.id):
-                return f"its {table} differ from its journal"
-        totals = zip(db.tuples(TOTALS, (run.id,)), again.tuples(TOTALS, (run.id,)), strict=True)
-        if any(abs(stored - rebuilt) > TOLERANCE * size for (stored, size), (rebuilt, _) in totals):
-            return "its rollups differ from its journal"
-    return ""
 
 
 def _hash_rows(db: Database, sql: str, run_id: str) -> str:

@@ -10,7 +10,6 @@ from clarinet_tui.history import rollups
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.journal_batches import (
     NUMBER,
-    EventRow,
     JournalBatch,
     Position,
     ReplacedFileError,
@@ -187,7 +186,12 @@ def update_run_row(db: Database, run: str, batch: JournalBatch, run_columns: dic
         if event.name in ATTEMPT_STARTS:
             columns |= {"journal_state": RunState.RUNNING, "ended": None, "error": None}
         if event.name == "started":
-            columns |= _started_columns(event)
+            types: dict[str, Any] = {"method": str, "task": str, "seed": int, "device": str, "label_hash": str}
+            types |= {"epochs_total": int, "iterations_total": int}
+            started = {name: event.get(name, type_) for name, type_ in types.items()}
+            columns |= {name: value for name, value in started.items() if value is not None}
+            notes = [str(note) for note in event.get("notes", list) or []]
+            columns["notes"] = msgspec.json.encode(notes).decode()
         if event.name in FINAL_EVENTS:
             error = event.get("message", str) if event.name == RunState.FAILED else None
             columns |= {"journal_state": event.name, "ended": event.get("time", NUMBER), "error": error}
@@ -206,14 +210,6 @@ def update_run_row(db: Database, run: str, batch: JournalBatch, run_columns: dic
         columns["alarms"] = msgspec.json.encode(kinds).decode() if kinds else None
     assignments = ", ".join(f"{name} = ?" for name in columns)
     connection.execute(f"UPDATE runs SET {assignments} WHERE id = ?", (*columns.values(), run))
-
-
-def _started_columns(event: EventRow) -> dict[str, Any]:
-    types: dict[str, Any] = {"method": str, "task": str, "seed": int, "device": str, "label_hash": str}
-    types |= {"epochs_total": int, "iterations_total": int}
-    columns = {name: event.get(name, type_) for name, type_ in types.items()}
-    columns["notes"] = msgspec.json.encode([str(note) for note in event.get("notes", list) or []]).decode()
-    return {name: value for name, value in columns.items() if value is not None}
 
 
 def _read_times(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
