@@ -45,6 +45,7 @@ from clarinet_tui.runs.journal import read_last_event
 from clarinet_tui.runs.lock import (
     LockHeldError,
     LockOwner,
+    boot_id,
     current_process,
     hold_lock,
     is_alive,
@@ -53,7 +54,6 @@ from clarinet_tui.runs.lock import (
     is_same_machine,
     keep_lock,
     read_lock_owner,
-    seconds_since_beat,
     signal_holder,
 )
 from clarinet_tui.runs.ownership import own_path
@@ -76,8 +76,8 @@ def find_supervisor(runs_dir: Path) -> LockOwner | None:
 
 def is_unresponsive(supervisor: LockOwner) -> bool:
     """Return whether it is alive but does nothing, such as a stopped process."""
-    seconds = seconds_since_beat(supervisor)
-    return seconds is not None and seconds > UNRESPONSIVE_AFTER
+    has_beat = bool(supervisor.beat) and supervisor.boot == boot_id()
+    return has_beat and time.monotonic() - supervisor.beat > UNRESPONSIVE_AFTER
 
 
 def queue_origin(runs_dir: Path) -> str:

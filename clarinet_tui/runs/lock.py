@@ -340,11 +340,6 @@ def keep_lock(path: Path) -> bool:
     return True
 
 
-def seconds_since_beat(owner: LockOwner) -> float | None:
-    """Return the seconds since a live owner's last heartbeat; None if it has none, or is of another boot."""
-    return max(0.0, time.monotonic() - owner.beat) if owner.beat and owner.boot == boot_id() else None
-
-
 def request_stop(lock: Path, owner: LockOwner) -> bool:
     """Send SIGTERM unless one was received already; return whether it was sent.
 
