@@ -22,16 +22,11 @@ from core.errors import InputError
 from core.files import replace_file
 
 if TYPE_CHECKING:
+    from clarinet_tui.analysis.board import BoardCell
     from clarinet_tui.place import SlurmOptions
     from clarinet_tui.queue.sweep import Grid
     from clarinet_tui.ui.launch_form import LaunchForm
-    from clarinet_tui.ui.missing_seeds import MissingSeeds
     from core.config import RunConfig
-
-
-PAUSED_NOTE = "; the queue is paused: P in Devices resumes it"
-DIRECTORY_OPTIONS = {"--runs-dir": ("CLARINET_RUNS", "runs"), "--data-dir": ("CLARINET_DATA", "data")}
-"""Command line options, their environment variables, and their defaults."""
 
 
 @dataclass(frozen=True)
@@ -79,33 +74,40 @@ class RunActions:
         def stop(run: RunDirectory) -> None:
             results[run.id] = requests.stop(run)
 
-        done = self._for_each(ids, stop)
-        if len(done.runs) == 1:
-            dequeued = results[done.runs[0]] is StopResult.DEQUEUED
-            text = "was removed from the queue" if dequeued else "was asked to stop"
-            return _with_message(done, f"{done.runs[0]} {text}; r resumes it")
-        return _with_message(done, f"{len(done.runs)} runs were asked to stop; r resumes them")
+        def describe(runs: Sequence[str]) -> str:
+            if len(runs) > 1:
+                return f"{len(runs)} runs were asked to stop; r resumes them"
+            dequeued = results[runs[0]] is StopResult.DEQUEUED
+            return f"{runs[0]} was {'removed from the queue' if dequeued else 'asked to stop'}; r resumes it"
+
+        return self._for_each(ids, stop, describe)
 
     @changing
     def resume(self, ids: Iterable[str]) -> ActionResult:
-        done = self._for_each(ids, lambda run: requests.resume([run], self._options()))
-        return _with_message(done, f"{_runs_are(done.runs)} queued again")
+        return self._for_each(
+            ids, lambda run: requests.resume([run], self._options()), lambda runs: f"{_runs_are(runs)} queued again"
+        )
 
     @changing
     def delete(self, ids: Iterable[str]) -> ActionResult:
         """Move runs to the trash, from which `restore` returns them."""
         from clarinet_tui.history import trash
 
-        done = self._for_each(ids, lambda run: trash.remove_run(run, self.database))
-        them = "it" if len(done.runs) == 1 else "them"
-        return _with_message(done, f"{_runs_are(done.runs)} deleted; u restores {them}")
+        return self._for_each(
+            ids,
+            lambda run: trash.remove_run(run, self.database),
+            lambda runs: f"{_runs_are(runs)} deleted; u restores {'it' if len(runs) == 1 else 'them'}",
+        )
 
     @changing
     def restore(self, ids: Iterable[str]) -> ActionResult:
         from clarinet_tui.history import trash
 
-        done = self._for_each(ids, lambda run: trash.restore_run(self.runs_dir, run.id, self.database))
-        return _with_message(done, f"{_runs_are(done.runs)} restored")
+        return self._for_each(
+            ids,
+            lambda run: trash.restore_run(self.runs_dir, run.id, self.database),
+            lambda runs: f"{_runs_are(runs)} restored",
+        )
 
     @changing
     def tag(self, ids: Iterable[str], text: str) -> ActionResult:
@@ -118,14 +120,15 @@ class RunActions:
             for name, is_added in changes:
                 (add_tag if is_added else remove_tag)(run, name)
 
-        done = self._for_each(ids, tag)
-        return _with_message(done, f"{_runs_are(done.runs)} tagged {text.strip()}")
+        return self._for_each(ids, tag, lambda runs: f"{_runs_are(runs)} tagged {text.strip()}")
 
     @changing
     def note(self, ids: Iterable[str], text: str) -> ActionResult:
-        done = self._for_each(ids, lambda run: set_note(run, text))
-        subject = f"Note of {done.runs[0]}" if len(done.runs) == 1 else f"Notes of {len(done.runs)} runs"
-        return _with_message(done, f"{subject} {'saved' if text else 'removed'}")
+        def describe(runs: Sequence[str]) -> str:
+            subject = f"Note of {runs[0]}" if len(runs) == 1 else f"Notes of {len(runs)} runs"
+            return f"{subject} {'saved' if text else 'removed'}"
+
+        return self._for_each(ids, lambda run: set_note(run, text), describe)
 
     @changing
     def inspect(self, ids: Iterable[str]) -> ActionResult:
@@ -142,9 +145,11 @@ class RunActions:
 
     def add_directories(self, command: str, *, data: bool = True) -> str:
         """Append the directory options that differ from their defaults; `data` is off for commands without data."""
-        paths = {"--runs-dir": self.runs_dir} | ({"--data-dir": self.data_dir} if data else {})
-        defaults = {flag: os.environ.get(variable) or path for flag, (variable, path) in DIRECTORY_OPTIONS.items()}
-        options = [text for flag, path in paths.items() if str(path) != defaults[flag] for text in (flag, str(path))]
+        options = []
+        if str(self.runs_dir) != (os.environ.get("CLARINET_RUNS") or "runs"):
+            options += ["--runs-dir", str(self.runs_dir)]
+        if data and str(self.data_dir) != (os.environ.get("CLARINET_DATA") or "data"):
+            options += ["--data-dir", str(self.data_dir)]
         return f"{command} {shlex.join(options)}" if options else command
 
     def make_form(self, run: str) -> ActionResult:
@@ -170,31 +175,32 @@ class RunActions:
         return self._submit(demo_configs(), self._options(), front=True)
 
     @changing
-    def queue_missing_seeds(self, cells: Sequence[MissingSeeds]) -> ActionResult:
-        """Queue missing seeds of the board: the first seed of every cell comes before any second one."""
-        configs = [config for cell in cells for config in self._make_configs(cell)]
+    def queue_missing_seeds(self, cells: Iterable[BoardCell], preset: str) -> ActionResult:
+        """Queue missing seeds of the board: the first seed of every cell comes before any second one.
+
+        New runs have the settings of the cell's existing runs, so that all count in one mean.
+        """
+        from clarinet_tui.queue.sweep import Grid, expand_grid
+        from core.config import Tag, settings_tagged
+        from core.resolve import minimal_settings
+
+        cores = LocalPlace(self.runs_dir).cores("auto", self._options())
+        own = settings_tagged(Tag.IDENTITY, Tag.NO_EFFECT) - {"preset"}
+        configs: list[RunConfig] = []
+        for cell in cells:
+            settings: dict[str, Any] = {"preset": preset}
+            if cell.template_run:
+                template = minimal_settings(RunDirectory(self.runs_dir, cell.template_run).read_config())
+                settings = {name: value for name, value in template.items() if name not in own}
+            configs += expand_grid(Grid([cell.method], [cell.task], cell.missing, settings, source="board"), cores)
         return self._submit(sorted(configs, key=lambda config: config.seed), self._options())
 
     def _submit(self, configs: list[RunConfig], options: LaunchOptions, front: bool = False) -> ActionResult:
         place = requests.place_named(self.runs_dir, options.on)
         ids = tuple(run.id for run in place.submit(configs, options, front=front))
         is_paused_here = place.is_here and read_queue(self.runs_dir).paused
-        note = ", paused" if options.paused else PAUSED_NOTE if is_paused_here else ""
-        return ActionResult(f"{_runs_are(ids)} queued{note}", runs=ids)
-
-    def _make_configs(self, cell: MissingSeeds) -> list[RunConfig]:
-        """Return configs with the settings of the cell's existing runs, so that all count in one mean."""
-        from clarinet_tui.queue.sweep import Grid, expand_grid
-        from core.config import Tag, settings_tagged
-        from core.resolve import minimal_settings
-
-        settings: dict[str, Any] = {"preset": cell.preset}
-        if cell.template_run:
-            template = minimal_settings(RunDirectory(self.runs_dir, cell.template_run).read_config())
-            own = settings_tagged(Tag.IDENTITY, Tag.NO_EFFECT) - {"preset"}
-            settings = {name: value for name, value in template.items() if name not in own}
-        grid = Grid([cell.method], [cell.task], cell.seeds, settings, source="board")
-        return expand_grid(grid, LocalPlace(self.runs_dir).cores("auto", self._options()))
+        paused_here = "; the queue is paused: P in Devices resumes it" if is_paused_here else ""
+        return ActionResult(f"{_runs_are(ids)} queued{', paused' if options.paused else paused_here}", runs=ids)
 
     @changing
     def write_file(self, path: Path, make: Callable[[], str], *, replace: bool = False) -> ActionResult:
@@ -243,8 +249,10 @@ class RunActions:
     def _options(self, **options: Any) -> LaunchOptions:
         return LaunchOptions.from_paths(self.data_dir, **options)
 
-    def _for_each(self, ids: Iterable[str], act: Callable[[RunDirectory], object]) -> ActionResult:
-        """Apply an action to each run; an error in one run does not affect the others."""
+    def _for_each(
+        self, ids: Iterable[str], act: Callable[[RunDirectory], object], describe: Callable[[Sequence[str]], str]
+    ) -> ActionResult:
+        """Act on each run and describe the successes; an error in one run does not affect the others."""
         done, errors = [], []
         for run in ids:
             try:
@@ -252,11 +260,7 @@ class RunActions:
                 done.append(run)
             except InputError as error:
                 errors.append(str(error))
-        return ActionResult(errors=tuple(errors), runs=tuple(done))
-
-
-def _with_message(done: ActionResult, message: str) -> ActionResult:
-    return ActionResult(message if done.runs else "", done.errors, done.runs)
+        return ActionResult(describe(done) if done else "", tuple(errors), tuple(done))
 
 
 def _runs_are(ids: Sequence[str]) -> str:

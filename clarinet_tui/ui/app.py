@@ -107,7 +107,12 @@ class ClarinetApp(OrderedInput, GuardedApp):
         if fps < FPS:
             self.animation_level = "none"
         self.preferences = PreferenceStore(preferences or preferences_path(), self._warn)
-        self._set_first_theme(self.preferences.values.theme)
+        for own_theme in THEMES:
+            self.register_theme(own_theme)
+        theme = self.preferences.values.theme if self.preferences.values.theme in self.available_themes else DARK
+        self.set_reactive(App.theme, theme)  # without watchers, which would compute all styles twice
+        self._set_theme_classes()
+        self.stylesheet.set_variables(self.get_css_variables())
         self._plain_glyphs = PlainGlyphs(enabled=needs_plain_glyphs(os.environ))
         log = self._error_log.write
         self.state = AppState(
@@ -139,14 +144,6 @@ class ClarinetApp(OrderedInput, GuardedApp):
         module = import_module(f"clarinet_tui.ui.screens.{view}")
         screen: Screen[None] = getattr(module, f"{view.capitalize()}Screen")(self.state)
         return screen
-
-    def _set_first_theme(self, theme: str) -> None:
-        """Set the theme without watchers, which would compute all styles twice."""
-        for own_theme in THEMES:
-            self.register_theme(own_theme)
-        self.set_reactive(App.theme, theme if theme in self.available_themes else DARK)
-        self._set_theme_classes()
-        self.stylesheet.set_variables(self.get_css_variables())
 
     def _set_theme_classes(self) -> None:
         """Mark the themes that have rules of their own in the style sheet."""
@@ -180,7 +177,10 @@ class ClarinetApp(OrderedInput, GuardedApp):
             self.call_later(self.notify, describe_error(error), title="Queue", severity="error", markup=False)
 
     def on_unmount(self) -> None:
-        self.state.stop_feeds()
+        if "inspection_feed" in vars(self.state):
+            self.state.inspection_feed.stop()
+        self.state.machine_feed.stop()
+        self.state.history_feed.stop()
         self.preferences.close()
 
     def _warn(self, message: str, error: Exception | None = None) -> None:
@@ -300,7 +300,10 @@ class ClarinetApp(OrderedInput, GuardedApp):
         if event.snapshot.problem and (previous is None or previous.problem != event.snapshot.problem):
             self.notify(event.snapshot.problem, title="History", severity="error", timeout=10, markup=False)
         self._update_views()
-        self._prepare_compare(event.snapshot)
+        is_prepared = self._families >= set(COMPARED_FAMILIES)
+        self._families |= {run.family for run in event.snapshot.listing.rows if event.snapshot.is_ingested}
+        if not is_prepared and self._families >= set(COMPARED_FAMILIES):  # so that the Compare view opens at once
+            self.set_timer(IDLE_SECONDS, lambda: self._start_thread(import_compare))
 
     def _update_views(self) -> None:
         """Show the new state; not while the app ends, when screens are being removed."""
@@ -308,13 +311,6 @@ class ClarinetApp(OrderedInput, GuardedApp):
             if isinstance(screen, ViewScreen):
                 with self._guard(screen.NAME):
                     screen.update_view()
-
-    def _prepare_compare(self, snapshot: HistorySnapshot) -> None:
-        """Once runs of both compared families are listed, import the Compare view, so that it opens at once."""
-        is_prepared = self._families >= set(COMPARED_FAMILIES)
-        self._families |= {run.family for run in snapshot.listing.rows if snapshot.is_ingested}
-        if not is_prepared and self._families >= set(COMPARED_FAMILIES):
-            self.set_timer(IDLE_SECONDS, lambda: self._start_thread(import_compare))
 
     @contextmanager
     def _guard(self, where: str) -> Iterator[None]:

@@ -76,12 +76,6 @@ class AppState:
 
         return InspectionFeed(self.runs_dir, self.data_dir, self.on_inspection)
 
-    def stop_feeds(self) -> None:
-        if "inspection_feed" in vars(self):
-            self.inspection_feed.stop()
-        self.machine_feed.stop()
-        self.history_feed.stop()
-
     def compare(self, runs: tuple[str, ...]) -> None:
         """Select runs for the Compare view by id; one-step runs come first, as they are its left side."""
         snapshot = self.snapshot

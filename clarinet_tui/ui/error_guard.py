@@ -69,17 +69,13 @@ class ErrorLog:
                 return None
             self._reported[description] = now
             entry = "".join(traceback.format_exception(error))
-            is_written = self._append(f"{time.strftime('%Y-%m-%d %H:%M:%S')} in {where}\n{entry}\n")
-        details = f"Details are in {self.path}." if is_written else f"Details could not be written to {self.path}."
-        return f"Internal error ({description}). Runs are not affected. {details}"
-
-    def _append(self, text: str) -> bool:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.path.exists() and self.path.stat().st_size > MAX_BYTES:
-                self.path.replace(self.path.with_suffix(".log.1"))
-            with self.path.open("a", encoding="utf-8", errors="replace") as file:
-                file.write(text)
-        except OSError:
-            return False
-        return True
+            details = "are in"
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                if self.path.exists() and self.path.stat().st_size > MAX_BYTES:
+                    self.path.replace(self.path.with_suffix(".log.1"))
+                with self.path.open("a", encoding="utf-8", errors="replace") as file:
+                    file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} in {where}\n{entry}\n")
+            except OSError:
+                details = "could not be written to"
+        return f"Internal error ({description}). Runs are not affected. Details {details} {self.path}."

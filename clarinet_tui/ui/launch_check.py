@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -60,13 +60,38 @@ def check_form(form: LaunchForm) -> CheckedForm:
     except InputError as error:  # a broken plug-in
         return CheckedForm(form, problems={"methods": str(error)})
     problems: dict[str, str] = {}
-    tasks = _parse_tasks(form, problems)
-    seeds = _parse_seeds(form, problems)
+    tasks: list[Task] = []
+    typed_tasks = [text.strip() for text in form.other_tasks.split(",") if text.strip()]
+    for text in (*form.tasks, *typed_tasks):
+        try:
+            tasks.append(parse_task(text))
+        except InputError as error:
+            problems["tasks"] = str(error)
+    if not tasks and "tasks" not in problems:
+        problems["tasks"] = "tasks: select at least one, or type one"
+    seeds: list[int] = []
+    try:
+        seeds = parse_seeds(form.seeds, "seeds")
+        resolve({"seed": max(seeds)}, source=SOURCE)
+        if len(set(seeds)) < len(seeds):
+            raise InputError("seeds: a seed occurs twice")
+    except InputError as error:
+        problems["seeds"] = _without_source(error)
     if not form.methods:
         problems["methods"] = "methods: select at least one"
-    bases = list(_base_settings(form, tasks))
+    names = list(dict.fromkeys(task.name for task in tasks))
+    bases: list[dict[str, Any]] = [
+        {"preset": form.preset, "method": method, "task": task}
+        for method in form.methods or ("clarinet",)
+        for task in names or [OFFLINE_TASK]
+    ]
     settings, axes = _parse_settings(form, bases, problems)
-    slurm = _parse_slurm(form, problems)
+    slurm = None
+    if form.place is not PlaceName.LOCAL:
+        try:
+            slurm = parse_pairs(shlex.split(form.slurm), "slurm")
+        except (InputError, ValueError) as error:  # ValueError: a quotation mark without its counterpart
+            problems["slurm"] = str(error)
     checked = CheckedForm(
         form, problems=problems, tasks=tuple(tasks), defaults=_default_values(bases), methods=available, slurm=slurm
     )
@@ -75,7 +100,6 @@ def check_form(form: LaunchForm) -> CheckedForm:
     common = {"preset": form.preset} | (
         {"device": form.device} if form.place is PlaceName.LOCAL and form.device != "auto" else {}
     )
-    names = list(dict.fromkeys(task.name for task in tasks))
     grid = Grid(form.methods, names, seeds, merge_settings(common, settings), axes, SOURCE)
     try:
         if len(grid) > MAX_RUNS:
@@ -100,48 +124,6 @@ def estimate_times(checked: CheckedForm, runs_dir: Path, data_dir: Path, databas
 
 def _without_source(error: InputError) -> str:
     return str(error).removeprefix(f"{SOURCE}: ")
-
-
-def _parse_tasks(form: LaunchForm, problems: dict[str, str]) -> list[Task]:
-    tasks = []
-    typed_tasks = [text.strip() for text in form.other_tasks.split(",") if text.strip()]
-    for text in (*form.tasks, *typed_tasks):
-        try:
-            tasks.append(parse_task(text))
-        except InputError as error:
-            problems["tasks"] = str(error)
-    if not tasks and "tasks" not in problems:
-        problems["tasks"] = "tasks: select at least one, or type one"
-    return tasks
-
-
-def _parse_seeds(form: LaunchForm, problems: dict[str, str]) -> list[int]:
-    try:
-        seeds = parse_seeds(form.seeds, "seeds")
-        resolve({"seed": max(seeds)}, source=SOURCE)
-        if len(set(seeds)) < len(seeds):
-            raise InputError("seeds: a seed occurs twice")
-    except InputError as error:
-        problems["seeds"] = _without_source(error)
-        return []
-    return seeds
-
-
-def _parse_slurm(form: LaunchForm, problems: dict[str, str]) -> SlurmOptions | None:
-    if form.place is PlaceName.LOCAL:
-        return None
-    try:
-        return parse_pairs(shlex.split(form.slurm), "slurm")
-    except (InputError, ValueError) as error:  # ValueError: a quotation mark without its counterpart
-        problems["slurm"] = str(error)
-        return None
-
-
-def _base_settings(form: LaunchForm, tasks: Iterable[Task]) -> Iterator[dict[str, Any]]:
-    """Yield preset, method and task for each pair of method and task, without other settings."""
-    for method in form.methods or ("clarinet",):
-        for task in [task.name for task in tasks] or [OFFLINE_TASK]:
-            yield {"preset": form.preset, "method": method, "task": task}
 
 
 def _parse_settings(
@@ -171,9 +153,8 @@ def _default_values(bases: list[dict[str, Any]]) -> dict[str, str]:
         configs = [resolve(base, source=SOURCE) for base in bases]
     except InputError:  # an unknown method, which is reported elsewhere
         return {}
-    return {spec.name: _format_defaults(spec.name, configs) for spec in list_settings()}
-
-
-def _format_defaults(setting: str, configs: Iterable[RunConfig]) -> str:
-    values = list(dict.fromkeys(format_value(attrgetter(setting)(config)) for config in configs))
-    return " or ".join(values[:MAX_DEFAULTS]) + (" …" if len(values) > MAX_DEFAULTS else "")
+    defaults = {}
+    for spec in list_settings():
+        values = list(dict.fromkeys(format_value(attrgetter(spec.name)(config)) for config in configs))
+        defaults[spec.name] = " or ".join(values[:MAX_DEFAULTS]) + (" …" if len(values) > MAX_DEFAULTS else "")
+    return defaults

@@ -88,6 +88,8 @@ class PreferenceStore:
             self._writer.join(CLOSE_TIMEOUT)
 
     def _write(self) -> None:
+        from core.files import replace_file
+
         while True:
             with self._lock:
                 changes, self._changes = self._changes, {}
@@ -95,14 +97,9 @@ class PreferenceStore:
                     self._writer = None
                     return
             try:
-                self._replace_file(changes)
+                values = msgspec.structs.replace(read_preferences(self._path)[0], **changes)
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(self._path, msgspec.json.format(msgspec.json.encode(values)) + b"\n")
             except Exception as error:  # noqa: BLE001  the error is shown, and later changes are written again
                 reason = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
                 self._on_error(f"{self._path}: preferences could not be saved ({reason})", error)
-
-    def _replace_file(self, changes: dict[str, Any]) -> None:
-        from core.files import replace_file
-
-        values = msgspec.structs.replace(read_preferences(self._path)[0], **changes)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(self._path, msgspec.json.format(msgspec.json.encode(values)) + b"\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clarinet_tui.history.query_language import FIELD, FIELDS, find_field, quote_value, setting_fields
@@ -46,17 +46,8 @@ def complete(text: str, cursor: int, known: Mapping[str, tuple[str, ...]]) -> Co
     condition = FIELD.match(word)
     if condition:
         return _complete_value(condition[1].lower(), start + condition.end(), word[condition.end() :], known)
-    return Completion(start, tuple(_complete_field(word)))
-
-
-def _complete_field(word: str) -> Iterable[str]:
     names = [name for name in (*FIELDS, *setting_fields()) if name.startswith(word.lower())] if word else FIRST_FIELDS
-    return (f"{name}{'>' if name in MEASURED else ':'}" for name in names)
-
-
-def _setting_values(name: str) -> tuple[str, ...]:
-    spec = next((spec for spec in setting_specs() if spec.name == name), None)
-    return allowed_values(spec) if spec else ()
+    return Completion(start, tuple(f"{name}{'>' if name in MEASURED else ':'}" for name in names))
 
 
 def _complete_value(name: str, start: int, text: str, known: Mapping[str, tuple[str, ...]]) -> Completion:
@@ -66,7 +57,8 @@ def _complete_value(name: str, start: int, text: str, known: Mapping[str, tuple[
     before, comma, last = text.rpartition(",")
     start += len(before) + len(comma)
     name = ALIASES.get(name, name)
-    values = dict.fromkeys((*FIXED_VALUES.get(name, ()), *_setting_values(name), *known.get(name, ())))
+    of_setting = [value for spec in setting_specs() if spec.name == name for value in allowed_values(spec)]
+    values = dict.fromkeys((*FIXED_VALUES.get(name, ()), *of_setting, *known.get(name, ())))
     part = last.strip('"').lower()
     starting = [value for value in values if value.lower().startswith(part)]
     containing = [value for value in values if part in value.lower() and value not in starting]

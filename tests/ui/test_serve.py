@@ -15,8 +15,7 @@ from clarinet_tui.queue.local import ensure_supervisor_if_needed
 from clarinet_tui.queue.supervisor import find_supervisor
 from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
 from clarinet_tui.ui.actions import RunActions
-from clarinet_tui.ui.serve.pages import render_terminal_page, security_headers
-from clarinet_tui.ui.serve.server import AccessControl, main
+from clarinet_tui.ui.serve.server import AccessControl, main, render_terminal_page, security_headers
 from core.errors import InputError
 from tests.support.browser import DESKTOP, Page, find_chromium, open_page
 from tests.support.serving import AWKWARD, TIMEOUT, Served, press, read_until, serving, wait_until

@@ -79,15 +79,17 @@ class BoardReader:
         self.has_more = self.is_partial = len(records) < len(rows)
         if self.is_partial:
             board = last.board if last else _make_board(request, [])
-        elif last and last.is_complete and last.request == request and _are_same(records, self._records):
+        elif (
+            last
+            and last.is_complete
+            and last.request == request
+            and len(records) == len(self._records)
+            and all(map(operator.is_, records, self._records))
+        ):
             return last
         else:
             board, self._records = _make_board(request, records), records
         return BoardSnapshot(request, board, presets, len(records), len(rows))
-
-
-def _are_same(records: list[RunRecord], last: list[RunRecord]) -> bool:
-    return len(records) == len(last) and all(map(operator.is_, records, last))
 
 
 def _make_board(request: BoardRequest, records: list[RunRecord]) -> Board:

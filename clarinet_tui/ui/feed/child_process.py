@@ -9,7 +9,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
@@ -52,14 +51,19 @@ class ChildProcess:
             with process:
                 has_error = False
                 while line := process.stdout.readline(MAX_LINE):
-                    report = _parse(line)
-                    if report:
-                        has_error |= bool(report.error)
-                        yield report
+                    try:
+                        report = msgspec.json.decode(line, type=InspectionReport)
+                    except (msgspec.DecodeError, UnicodeDecodeError):  # a line that a plug-in has printed
+                        continue
+                    has_error |= bool(report.error)
+                    yield report
             with self._lock:
                 was_killed, self._process = self._process is None, None
             if process.returncode and not has_error and not was_killed:
-                yield InspectionReport(error=_last_line(errors) or f"it ended with exit code {process.returncode}")
+                errors.seek(0, 2)
+                errors.seek(max(0, errors.tell() - MAX_ERROR))
+                lines = errors.read().decode(errors="replace").strip().splitlines()
+                yield InspectionReport(error=lines[-1] if lines else f"it ended with exit code {process.returncode}")
 
     def kill(self) -> None:
         """End the process; others may follow."""
@@ -71,21 +75,6 @@ class ChildProcess:
     def stop(self) -> None:
         self._is_stopped = True
         self.kill()
-
-
-def _parse(line: bytes) -> InspectionReport | None:
-    """Return a report; None for a line that a plug-in has printed."""
-    try:
-        return msgspec.json.decode(line, type=InspectionReport)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-
-
-def _last_line(errors: BinaryIO) -> str:
-    errors.seek(0, 2)
-    errors.seek(max(0, errors.tell() - MAX_ERROR))
-    lines = errors.read().decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else ""
 
 
 class InspectionFeed:

@@ -158,17 +158,13 @@ def _select(db: Database, request: ComparisonRequest) -> _Selection:
     if request.queries is not None:
         return _select_by_queries(db, request.queries, "")
     if request.runs:
-        return _select_by_id(db, request.runs)
+        rows = tuple(row for run in request.runs if (row := get_run(db, run)))
+        missing = len(request.runs) - len(rows)
+        more = f" ({missing} more are not in the history)" if missing else ""
+        return _Selection(rows, f"{len(rows)} runs, selected by id{more}", is_complete=bool(rows))
     if queries := default_queries(db):
         return _select_by_queries(db, queries, DEFAULT_DESCRIPTION)
     return _Selection(description=NOTHING, is_complete=False)
-
-
-def _select_by_id(db: Database, runs: tuple[str, ...]) -> _Selection:
-    rows = tuple(row for run in runs if (row := get_run(db, run)))
-    missing = len(runs) - len(rows)
-    sentence = f"{len(rows)} runs, selected by id" + (f" ({missing} more are not in the history)" if missing else "")
-    return _Selection(rows, sentence, is_complete=bool(rows))
 
 
 def _select_by_queries(db: Database, queries: tuple[str, str], sentence: str) -> _Selection:

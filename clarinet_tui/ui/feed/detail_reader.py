@@ -73,15 +73,12 @@ class DetailReader:
         if self._last is None or self._last[0] != key:
             alarms = tuple(read_open_alarms(db, run.id)) if run.alarms else ()
             self._last = key, replace(_read_detail(db, RunDirectory(self._runs_dir, run.id), request), alarms=alarms)
-        hardware = self._read_samples(db, run.id) if "hardware" in request.parts else {}
-        return replace(self._last[1], log=lines, hardware=hardware)
-
-    def _read_samples(self, db: Database, run: str) -> dict[str, Curve]:
-        """Read all samples of a run, if there is a new one since the last time."""
-        key = run, read_last_position(db, run)
-        if self._samples[0] != key:
-            self._samples = key, read_sample_curves(db, run)
-        return self._samples[1]
+        if "hardware" not in request.parts:
+            return replace(self._last[1], log=lines)
+        sampled = run.id, read_last_position(db, run.id)
+        if self._samples[0] != sampled:
+            self._samples = sampled, read_sample_curves(db, run.id)
+        return replace(self._last[1], log=lines, hardware=self._samples[1])
 
     def close(self) -> None:
         self._log.close()
@@ -124,16 +121,12 @@ def _make_failure(failed: dict[str, Any]) -> Failure | None:
     if not failed:
         return None
     frames, terms = failed.get("frames"), failed.get("terms")
+    numbers = {str(name): parse_number(value) for name, value in terms.items()} if isinstance(terms, dict) else {}
     return Failure(
         message=str(failed.get("message", "")),
         frames=tuple(map(str, frames)) if isinstance(frames, list) else (),
-        terms=_loss_terms(terms) if isinstance(terms, dict) else (),
+        terms=tuple((name, float(value)) for name, value in numbers.items() if isinstance(value, float | int)),
     )
-
-
-def _loss_terms(terms: dict[str, Any]) -> tuple[tuple[str, float], ...]:
-    numbers = ((str(name), parse_number(value)) for name, value in terms.items())
-    return tuple((name, float(value)) for name, value in numbers if isinstance(value, float | int))
 
 
 def _read_confusion(db: Database, run_id: str, started: dict[str, Any]) -> Confusion | None:
@@ -150,12 +143,11 @@ def _read_confusion(db: Database, run_id: str, started: dict[str, Any]) -> Confu
         names or tuple(map(str, range(len(counts)))),
         last["epoch"] or 0,
         tuple(row["epoch"] or 0 for row in rows),
-        tuple(_class_accuracies(row["confusion"]) for row in rows),
+        tuple(
+            tuple(100 * line[k] / sum(line) if any(line) else math.nan for k, line in enumerate(row["confusion"]))
+            for row in rows
+        ),
     )
-
-
-def _class_accuracies(matrix: list[list[int]]) -> tuple[float, ...]:
-    return tuple(100 * row[index] / sum(row) if any(row) else math.nan for index, row in enumerate(matrix))
 
 
 class LogReader:
@@ -170,19 +162,19 @@ class LogReader:
 
     def read(self, run: RunDirectory) -> LogExcerpt:
         """Return the last lines; the same object as before if there are no new ones."""
-        new = self._open(run) if run.id != self._run else list(self._log.read_new() if self._log else ())
+        if self._log is None or run.id != self._run:
+            from clarinet_tui.logs.run_log import RunLog
+
+            self.close()
+            self._run, self._log = run.id, RunLog(run)
+            new = self._log.read_last(MAX_LOG_LINES)
+        else:
+            new = list(self._log.read_new())
         if new:
             self._count += len(new)
             self._lines.extend(new)
             self._last = LogExcerpt(self._count - len(self._lines), tuple(self._lines))
         return self._last
-
-    def _open(self, run: RunDirectory) -> list[str]:
-        from clarinet_tui.logs.run_log import RunLog
-
-        self.close()
-        self._run, self._log = run.id, RunLog(run)
-        return self._log.read_last(MAX_LOG_LINES)
 
     def close(self) -> None:
         if self._log:
@@ -218,8 +210,9 @@ def list_run_settings(config: RunConfig) -> tuple[Setting, ...]:
 def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return name and text of the run's data, machine, versions and code."""
     environment = describe_environment(read_environment(run))
+    sizes = [_counted(started.get(f"{side}_size"), side) for side in ("source", "target", "test")]
     lines = {
-        "images": _images(started),
+        "images": ", ".join(filter(None, sizes)),
         "network": _counted(started.get("parameters"), "parameters"),
         "labels": str(started.get("label_hash") or ""),
         "device": environment.device,
@@ -231,11 +224,6 @@ def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tupl
         "directory": str(run.path),
     }
     return tuple((name, text) for name, text in lines.items() if text)
-
-
-def _images(started: dict[str, Any]) -> str:
-    sizes = [_counted(started.get(f"{side}_size"), side) for side in ("source", "target", "test")]
-    return ", ".join(filter(None, sizes))
 
 
 def _counted(number: Any, of: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.feed.reference_reader import ReferenceReader
     from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
     from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
-    from clarinet_tui.ui.snapshot.snapshot import DetailRequest, RunDetails
 
 ENDED = "state:finished,failed,stopped"
 MAX_TRENDS = 24
@@ -73,10 +73,11 @@ class HistoryReader:
         board = self._board.read(db, request.board)
         snapshot = HistorySnapshot(problem=problem, is_ingested=is_ingested, board=board)
         if db:
+            detail, run = request.detail, get_run(db, request.detail.run) if request.detail else None
             snapshot = HistorySnapshot(
                 _read_listing(db, request),
                 self._read_all_curves(db, request),
-                self._read_detail(db, request.detail, files),
+                self._details.read(db, run, detail, files) if detail and run else None,
                 self._read_comparison(db, request.comparison) if request.comparison else None,
                 read_query_values(db) if request.query_values else {},
                 problem,
@@ -141,10 +142,6 @@ class HistoryReader:
         self._references = self._references or ReferenceReader(self.runs_dir)
         return self._references.read(db, request)
 
-    def _read_detail(self, db: Database, request: DetailRequest | None, files: tuple[Any, ...]) -> RunDetails | None:
-        run = get_run(db, request.run) if request else None
-        return self._details.read(db, run, request, files) if request and run else None
-
 
 def _read_listing(db: Database, request: ViewRequest) -> Listing:
     """Read one page of runs; among the newest, live runs come first."""
@@ -168,12 +165,9 @@ def _read_listing(db: Database, request: ViewRequest) -> Listing:
     last = list_runs(db, ENDED, sort="ended", limit=request.ended) if request.ended else []
     ended = tuple(run for run in last if run.ended is not None)  # a run may be cancelled before it starts
     listing = Listing(tuple(rows), request.offset, total, all_runs, running, request.query, groups=groups, ended=ended)
-    return replace(listing, trends=_read_trends(db, rows)) if request.trends else listing
-
-
-def _read_trends(db: Database, rows: list[RunRow]) -> dict[str, tuple[float, ...]]:
-    live = [run.id for run in rows if run.state.is_live][:MAX_TRENDS]
-    return {run: tuple(read_series(db, run, "target_accuracy").mean.tolist()) for run in live}
+    live = [run.id for run in rows if run.state.is_live][:MAX_TRENDS] if request.trends else []
+    trends = {run: tuple(read_series(db, run, "target_accuracy").mean.tolist()) for run in live}
+    return replace(listing, trends=trends)
 
 
 def _read_curves(db: Database, run: RunRow, request: CurvesRequest) -> RunCurves:
@@ -203,22 +197,16 @@ def _find_stages(evaluations: list[dict[str, Any]]) -> tuple[tuple[int, str], ..
 
 def read_query_values(db: Database) -> dict[str, tuple[str, ...]]:
     """Return for each field of a query its known values, and those of the runs."""
-    values = dict(_known_values())
+    from core.methods import methods
+    from core.presets import PRESETS
+    from core.tasks import OFFLINE_TASK, PAPER_TASKS
+
+    values = {"task": (*PAPER_TASKS, OFFLINE_TASK), "preset": tuple(PRESETS)}
+    with suppress(InputError):  # a broken plug-in is reported where runs are started
+        values["method"] = tuple(methods())
     for column in QUERY_COLUMNS:
         rows = db.tuples(f"SELECT DISTINCT {column} FROM runs WHERE {column} <> '' ORDER BY 1 LIMIT {MAX_VALUES}")
         values[column] = tuple(dict.fromkeys([*values.get(column, ()), *(row[0] for row in rows)]))
     values["alarm"] = tuple(row[0] for row in db.tuples(SELECT_ALARMS))
     values["tag"] = tuple(row[0] for row in db.tuples(f"SELECT DISTINCT tag FROM tags ORDER BY 1 LIMIT {MAX_VALUES}"))
     return values
-
-
-def _known_values() -> dict[str, tuple[str, ...]]:
-    from core.methods import methods
-    from core.presets import PRESETS
-    from core.tasks import OFFLINE_TASK, PAPER_TASKS
-
-    try:
-        names = tuple(methods())
-    except InputError:  # a broken plug-in is reported where runs are started
-        names = ()
-    return {"method": names, "task": (*PAPER_TASKS, OFFLINE_TASK), "preset": tuple(PRESETS)}

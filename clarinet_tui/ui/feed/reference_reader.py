@@ -35,7 +35,13 @@ class ReferenceReader:
         if request is None or run is None:
             self.has_more = False
             return None
-        finished = _finished_runs(db, run) if request.seeds else ()
+        finished: tuple[RunRow, ...] = ()
+        if request.seeds and run.task is not None:
+            same_method = f"method:{quote_value(run.method or '')} state:finished"
+            rows = list_runs(db, same_method, limit=MAX_SEARCHED)
+            finished = tuple(
+                row for row in rows if (row.method, row.task) == (run.method, run.task) and row.id != run.id
+            )
         key = (id(db.connection), request, run.method, run.task, run.state, tuple(row.id for row in finished))
         last = self._last[1] if self._last and self._last[1].request.run == request.run else None
         if self._last and self._last[0] == key:
@@ -60,19 +66,10 @@ class ReferenceReader:
 
         if self._records is None or self._records.db is not db:
             self._records = RunRecords(db, self.runs_dir)
-        records = [self._records.record(row) for row in (run, *finished) if row.id != run.id]
-        groups = group_runs([self._records.record(run), *records])
+        groups = group_runs([self._records.record(row) for row in (run, *finished)])
         own_group = next(group for group in groups if run.id in group.ids)
         excluded = exclude_other_groups([own_group, *(group for group in groups if group is not own_group)])
         return References(request, published, *_read_seed_curve(db, own_group, run), tuple(excluded))
-
-
-def _finished_runs(db: Database, run: RunRow) -> tuple[RunRow, ...]:
-    """Return other finished runs of the method and task."""
-    if run.task is None:
-        return ()
-    rows = list_runs(db, f"method:{quote_value(run.method or '')} state:finished", limit=MAX_SEARCHED)
-    return tuple(row for row in rows if (row.method, row.task) == (run.method, run.task) and row.id != run.id)
 
 
 def _read_seed_curve(db: Database, group: ComparableRuns, run: RunRow) -> tuple[tuple[int | None, ...], Curve | None]:

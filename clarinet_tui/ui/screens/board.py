@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace as replace_fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
@@ -17,7 +18,7 @@ from clarinet_tui.analysis.choices import RULES
 from clarinet_tui.text import format_count
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.screens.dialogs import TextDialog
-from clarinet_tui.ui.screens.view_screen import MachineScreen, PaletteCommand, next_value
+from clarinet_tui.ui.screens.view_screen import MachineScreen, next_value
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, HistorySnapshot, ViewRequest
 from clarinet_tui.ui.text import board as board_text
@@ -26,9 +27,6 @@ from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.presets import PRESETS
-
-if TYPE_CHECKING:
-    from clarinet_tui.ui.missing_seeds import MissingSeeds
 
 MAX_SEEDS = 100
 
@@ -91,30 +89,28 @@ class BoardScreen(MachineScreen):
         if snapshot.board is None or (snapshot.board is self._snapshot and empty == self._is_empty):
             return
         self._snapshot, self._is_empty = snapshot.board, empty
-        self._forget_listed(snapshot.board.board)
+        board = snapshot.board.board
+        for (method, task, preset), seeds in list(self._submitted.items()):
+            cell = board.cells.get((method, task))
+            if preset == board.preset and cell and not seeds & set(cell.missing):
+                del self._submitted[method, task, preset]
         self._draw()
 
     def show_machine(self, machine: MachineSnapshot) -> None:
         """Nothing: devices and data are shown only in the question before queueing."""
 
-    def _forget_listed(self, board: Board) -> None:
-        for (method, task, preset), seeds in list(self._submitted.items()):
-            cell = board.cells.get((method, task))
-            if preset == board.preset and cell and not seeds & set(cell.missing):
-                del self._submitted[method, task, preset]
-
     def _draw(self) -> None:
         if self._snapshot is None:
             return
         table = self._table
-        self.query_one("#board-head", StyledText).set_content(board_text.format_board_header(self._snapshot))
+        self.set_text("#board-head", board_text.format_board_header(self._snapshot))
         table.show(board_text.layout_board(self._snapshot.board, table.content_size.width, table.content_size.height))
         self._draw_detail()
 
     def _draw_detail(self) -> None:
         if self._snapshot and self._cell:
             text = board_text.format_cell_detail(self._snapshot, self._cell, self._is_empty)
-            self.query_one("#cell-detail", StyledText).set_content(text)
+            self.set_text("#cell-detail", text)
 
     def on_resize(self) -> None:
         if self._is_ready:
@@ -141,13 +137,13 @@ class BoardScreen(MachineScreen):
     def action_scroll_detail(self, lines: int) -> None:
         self.query_one("#board-detail").scroll_relative(y=lines, animate=False)
 
-    def palette_commands(self) -> Iterable[PaletteCommand]:
+    def palette_commands(self) -> Iterable[SystemCommand]:
         for preset in PRESETS:
             show = partial(self._change_request, preset=preset)
-            yield PaletteCommand(f"Preset: {preset}", f"Show the runs of preset {preset}", show)
+            yield SystemCommand(f"Preset: {preset}", f"Show the runs of preset {preset}", show)
         for rule in RULES:
             show = partial(self._change_request, rule=rule)
-            yield PaletteCommand(f"Report: {rule}", f"Report the {board_text.RULES[rule]}", show)
+            yield SystemCommand(f"Report: {rule}", f"Report the {board_text.RULES[rule]}", show)
 
     def on_board_table_cell_selected(self, event: BoardTable.CellSelected) -> None:
         board = self._board
@@ -172,24 +168,28 @@ class BoardScreen(MachineScreen):
             return
         tasks = dict.fromkeys(board.tasks) if whole_table else ()
         cells = [board.cells[method, task] for task in tasks for method in self._table.table_methods] or [cell]
-        missing = missing_seeds.find_missing_seeds(cells, board.preset, self._submitted)
+        missing = []  # without the seeds that were queued, but are not in the history yet
+        for cell in cells:
+            queued = self._submitted.get((cell.method, cell.task, board.preset), set())
+            if seeds := tuple(seed for seed in cell.missing if seed not in queued):
+                missing.append(replace_fields(cell, missing=seeds))
         if not missing:
             self.notify(missing_seeds.format_none_missing(cells), timeout=6, markup=False)
             return
-        runs = format_count(sum(len(cell.seeds) for cell in missing), "run")
-        details = missing_seeds.format_explanation(missing, self.state.machine)
-        self.confirm(f"Queue {runs}?", "Queue", details, partial(self._queue_seeds, missing))
+        runs = format_count(sum(len(cell.missing) for cell in missing), "run")
+        details = missing_seeds.format_explanation(missing, board.preset, self.state.machine)
+        self.confirm(f"Queue {runs}?", "Queue", details, partial(self._queue_seeds, missing, board.preset))
 
-    def _queue_seeds(self, missing: Sequence[MissingSeeds]) -> None:
+    def _queue_seeds(self, missing: Sequence[BoardCell], preset: str) -> None:
         for cell in missing:
-            self._submitted.setdefault((cell.method, cell.task, cell.preset), set()).update(cell.seeds)
+            self._submitted.setdefault((cell.method, cell.task, preset), set()).update(cell.missing)
 
         def forget_if_failed(result: ActionResult) -> None:
             if not result.runs:
                 for cell in missing:
-                    self._submitted.pop((cell.method, cell.task, cell.preset), None)
+                    self._submitted.pop((cell.method, cell.task, preset), None)
 
-        self.start_action(partial(self.actions.queue_missing_seeds, missing), forget_if_failed)
+        self.start_action(partial(self.actions.queue_missing_seeds, missing, preset), forget_if_failed)
 
     def action_copy_command(self) -> None:
         if self._board:

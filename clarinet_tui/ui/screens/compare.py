@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -16,10 +16,11 @@ from clarinet_tui.analysis.choices import COMPARED_FAMILIES
 from clarinet_tui.history.axes import AXES, Axis, find_axis
 from clarinet_tui.text import format_task
 from clarinet_tui.ui.app_state import MAX_OVERLAID
-from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen, next_value
+from clarinet_tui.ui.screens.view_screen import ViewScreen, next_value
 from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName, ComparisonRequest
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
 from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.widgets.comparison import CompareCharts, DifferencePane
 from clarinet_tui.ui.widgets.filter_line import QueryPair
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.styled_text import StyledText
@@ -27,7 +28,6 @@ from core.metrics import level_of
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot
-    from clarinet_tui.ui.widgets.comparison import CompareCharts, DifferencePane
 
 PANES = ("both", "charts", "numbers")
 HINT = "In History, select runs with space and press c, or press / here to select runs with two queries."
@@ -61,8 +61,6 @@ class CompareScreen(ViewScreen):
     ]
 
     def compose(self) -> ComposeResult:
-        from clarinet_tui.ui.widgets.comparison import CompareCharts, DifferencePane
-
         yield self.top_bar()
         yield QueryPair(id="queries")
         yield StyledText(id="choice")
@@ -89,14 +87,10 @@ class CompareScreen(ViewScreen):
 
     @property
     def _charts(self) -> CompareCharts:
-        from clarinet_tui.ui.widgets.comparison import CompareCharts
-
         return self.query_one(CompareCharts)
 
     @property
     def _numbers(self) -> DifferencePane:
-        from clarinet_tui.ui.widgets.comparison import DifferencePane
-
         return self.query_one(DifferencePane)
 
     def make_request(self) -> ViewRequest:
@@ -118,20 +112,14 @@ class CompareScreen(ViewScreen):
             self.send_request()
             return
         self.query_one(QueryPair).show(compared.matches, compared.problems, snapshot.query_values)
-        if compared is not self._snapshot:
-            self._snapshot = compared
-            self._show_all(compared)
-
-    def restyle(self) -> None:
-        self._snapshot = None
-        super().restyle()
-
-    def _show_all(self, compared: ComparisonSnapshot) -> None:
+        if compared is self._snapshot:
+            return
+        self._snapshot = compared
         if not compared.parts:
             self._show_hint(compared.description)
             return
         self._show_panes(True)
-        self.query_one("#choice", StyledText).set_content(self._format_selection(compared))
+        self.set_text("#choice", self._format_selection(compared))
         self._numbers.show(compared)
         self._redraw()
         if self.focused is None:
@@ -139,14 +127,17 @@ class CompareScreen(ViewScreen):
         if self.make_request().comparison != compared.request:
             self.send_request()
 
+    def restyle(self) -> None:
+        self._snapshot = None
+        super().restyle()
+
     def _show_panes(self, shown: bool) -> None:
         self.query_one("#compared").display = self.query_one("#choice").display = shown
         self.query_one("#compare-hint").display = not shown
 
     def _show_hint(self, sentence: str) -> None:
         self._show_panes(False)
-        content = styled((sentence, "strong")) + "\n\n" + HINT
-        self.query_one("#compare-hint", StyledText).set_content(content)
+        self.set_text("#compare-hint", styled((sentence, "strong")) + "\n\n" + HINT)
 
     def _format_selection(self, compared: ComparisonSnapshot) -> Content:
         """Format what is compared, and how it was selected."""
@@ -171,7 +162,7 @@ class CompareScreen(ViewScreen):
     def _redraw(self) -> None:
         if self._snapshot and self._snapshot.parts:
             self._charts.show(self._snapshot, self._numbers.highlighted_sides)
-            self.query_one("#difference-summary", StyledText).set_content(self._numbers.summary)
+            self.set_text("#difference-summary", self._numbers.summary)
 
     def _arrange(self) -> None:
         """Show the selected pane; a low screen has no room for both."""
@@ -253,11 +244,9 @@ class CompareScreen(ViewScreen):
 
     def action_watch(self) -> None:
         """Overlay the runs of the difference under the cursor in the Live view."""
-        difference = self._numbers.highlighted_difference
-        if difference:
-            runs = tuple(member.run for side in (difference.left, difference.right) for member in side.runs)
-            self.state.overlaid_runs, self.state.live_run = runs[:MAX_OVERLAID], runs[0]
-            self.app.switch_mode("live")
+        if difference := self._numbers.highlighted_difference:
+            runs = [member.run for side in (difference.left, difference.right) for member in side.runs]
+            self.watch_runs(*runs[:MAX_OVERLAID])
 
     def action_copy(self) -> None:
         if self._snapshot:
@@ -278,12 +267,12 @@ class CompareScreen(ViewScreen):
         self._charts.left.focus()
         self.send_request()
 
-    def palette_commands(self) -> Iterable[PaletteCommand]:
+    def palette_commands(self) -> Iterable[SystemCommand]:
         for axis, title in AXES.items():
-            yield PaletteCommand(f"X axis: {title}", f"Align the runs by {title}", partial(self._use_axis, axis))
+            yield SystemCommand(f"X axis: {title}", f"Align the runs by {title}", partial(self._use_axis, axis))
         for band, name in BANDS.items():
-            yield PaletteCommand(f"Band: {name}", f"Around each mean: {name}", partial(self._use_band, band))
+            yield SystemCommand(f"Band: {name}", f"Around each mean: {name}", partial(self._use_band, band))
         for metric, name in COMPARED_METRICS.items():
-            yield PaletteCommand(f"Metric: {name}", f"Draw {name.lower()}", partial(self._use_metric, metric))
+            yield SystemCommand(f"Metric: {name}", f"Draw {name.lower()}", partial(self._use_metric, metric))
         for pane in PANES:
-            yield PaletteCommand(f"Pane: {pane}", f"Show {pane}", partial(self._use_pane, pane))
+            yield SystemCommand(f"Pane: {pane}", f"Show {pane}", partial(self._use_pane, pane))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.widgets import OptionList
 
 from clarinet_tui.place import QueueRow
@@ -17,7 +18,6 @@ from clarinet_tui.ui.screens.view_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, Listing, ViewRequest
 from clarinet_tui.ui.text import devices as device_text
-from clarinet_tui.ui.text.devices import format_ended_runs, format_queue_end
 from clarinet_tui.ui.text.styled import Span, styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pick_list import PickList
@@ -123,14 +123,16 @@ class DevicesScreen(MachineScreen):
             return
         listing, width = self._read_listing(), self._columns
         running = {run.id: run for run in listing.rows}
-        ended = format_ended_runs(listing.ended, self.state.now(), width)
-        self.query_one("#ended", StyledText).set_content(ended)
+        ended = device_text.format_ended_runs(listing.ended, self.state.now(), width)
+        self.set_text("#ended", ended)
         self.query_one("#ended").display = bool(ended.plain)
-        use = {key: tuple(values) for key, values in self._use.items()}
-        self.query_one("#device-head", StyledText).set_content(device_text.format_device_header(width))
+        self.set_text("#device-head", device_text.format_device_header(width))
         self._devices.show(
             [
-                (device.key, device_text.format_device(device, machine, running, width, use.get(device.key, ())))
+                (
+                    device.key,
+                    device_text.format_device(device, machine, running, width, tuple(self._use.get(device.key, ()))),
+                )
                 for device in machine.devices
             ]
             + [(f"{PARTITION}{row.name}", device_text.format_partition(row, width)) for row in machine.partitions]
@@ -141,12 +143,9 @@ class DevicesScreen(MachineScreen):
                 for row in machine.queue_rows
             ]
         )
-        self.query_one("#queue-head", StyledText).set_content(
-            device_text.format_queue_header(width) if machine.queue_rows else styled((f" {EMPTY}", "muted"))
-        )
-        self.query_one("#queue-title", StyledText).set_content(
-            styled(*_title(machine, format_queue_end(machine, running)))
-        )
+        header = device_text.format_queue_header(width) if machine.queue_rows else styled((f" {EMPTY}", "muted"))
+        self.set_text("#queue-head", header)
+        self.set_text("#queue-title", _format_title(machine, device_text.format_queue_end(machine, running)))
         self._show_wait_reason()
 
     def on_resize(self) -> None:
@@ -166,14 +165,11 @@ class DevicesScreen(MachineScreen):
         row = self._cursor_row()
         hidden = row is not None and not device_text.reason_fits(row, self._columns)
         self.query_one("#wait-reason").display = hidden
-        self.query_one("#wait-reason", StyledText).set_content(
-            styled((f"{row.id}: {row.waits_for}" if row and hidden else "", "muted"))
-        )
+        self.set_text("#wait-reason", styled((f"{row.id}: {row.waits_for}" if row and hidden else "", "muted")))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         if event.option_list is self._queue and event.option.id:
-            self.state.live_run = event.option.id
-            self.app.switch_mode("live")
+            self.watch_runs(event.option.id)
 
     def _require_row(self) -> QueueRow | None:
         row = self._cursor_row()
@@ -212,7 +208,7 @@ class DevicesScreen(MachineScreen):
             self.start_action(partial(self.actions.change_slots, key, step))
 
 
-def _title(machine: MachineSnapshot, end: str) -> list[Span]:
+def _format_title(machine: MachineSnapshot, end: str) -> Content:
     running, waiting = len(machine.queue_rows) - len(machine.waiting), len(machine.waiting)
     parts: list[Span] = [(" Queue", "strong"), (f"  {running} started, {waiting} waiting", "muted")]
     if end and not machine.queue.paused:
@@ -221,4 +217,4 @@ def _title(machine: MachineSnapshot, end: str) -> list[Span]:
         parts.append(("   paused: P resumes it", "warn"))
     if machine.problem:
         parts.append((f"   {machine.problem}", "bad"))
-    return parts
+    return styled(*parts)

@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from textual.app import ComposeResult, SystemCommand
+from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from clarinet_tui.history.query_language import FIELDS
-from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen
+from clarinet_tui.ui.screens.view_screen import ViewScreen
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT
-
-if TYPE_CHECKING:
-    from textual.app import App
-    from textual.screen import Screen
-    from textual.widget import Widget
 
 GROUPS = {
     "history": "History",
@@ -171,11 +167,15 @@ def list_commands(app: App[None], screen: Screen[object]) -> Iterable[SystemComm
     views = [item for item in active if item.binding.action.startswith("view(")]
     common = [item for item in active if item.binding.show and item not in views]
     yield from _binding_commands(app, [*views, *common])
-    for command in screen.palette_commands() if isinstance(screen, ViewScreen) else ():
-        yield SystemCommand(command.title, command.description, command.run)
+    if isinstance(screen, ViewScreen):
+        yield from screen.palette_commands()
     yield from _binding_commands(app, [item for item in active if not item.binding.show and item not in views])
-    for command in _appearance_commands(app):
-        yield SystemCommand(command.title, command.description, command.run)
+    for theme, name in THEMES.items():
+        run = partial(app.call_later, app.run_action, f"use_theme('{theme}')")
+        yield SystemCommand(f"Theme: {name}", f"Use the {name} theme", run)
+    for glyphs, description in GLYPHS.items():
+        run = partial(app.call_later, app.run_action, f"use_glyphs('{glyphs}')")
+        yield SystemCommand(f"Charts: {glyphs}", f"Draw charts with {description}", run)
 
 
 def _binding_commands(app: App[None], active: Iterable[ActiveBinding]) -> Iterable[SystemCommand]:
@@ -188,16 +188,6 @@ def _binding_commands(app: App[None], active: Iterable[ActiveBinding]) -> Iterab
             run = partial(app.call_later, app.run_action, binding.action, item.node)
             title = f"View: {binding.description}" if binding.action.startswith("view(") else binding.description
             yield SystemCommand(title, f"{binding.tooltip or binding.description} ({key})", run)
-
-
-def _appearance_commands(app: App[None]) -> Iterable[PaletteCommand]:
-    def run(action: str) -> partial[bool]:
-        return partial(app.call_later, app.run_action, action)
-
-    for theme, name in THEMES.items():
-        yield PaletteCommand(f"Theme: {name}", f"Use the {name} theme", run(f"use_theme('{theme}')"))
-    for glyphs, description in GLYPHS.items():
-        yield PaletteCommand(f"Charts: {glyphs}", f"Draw charts with {description}", run(f"use_glyphs('{glyphs}')"))
 
 
 def _chart_bindings(screen: Screen[object]) -> list[ActiveBinding]:

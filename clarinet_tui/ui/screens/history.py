@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 
 from clarinet_tui.ui.app_state import MAX_OVERLAID
-from clarinet_tui.ui.screens.view_screen import PaletteCommand, RunActionScreen, next_value
+from clarinet_tui.ui.screens.view_screen import RunActionScreen, next_value
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
 from clarinet_tui.ui.text.tables import GROUPINGS, format_table, group_table
 from clarinet_tui.ui.widgets.filter_line import FilterLine
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.snapshot import Listing
 
 ALARMS = "alarm:*"
-NEED_RUNS = frozenset(
-    {
-        *("filter", "alarms", "compare", "sort", "reverse", "columns", "group", "pane", "scroll_pane", "inspect"),
-        *("stop", "stop_now", "resume", "clone", "tag", "note", "remove", "copy_command"),
-    }
-)
 OF_RUNS = frozenset(
     {
         *("stop", "stop_now", "resume", "clone", "tag", "note", "remove", "copy_command", "inspect"),
@@ -41,6 +35,7 @@ OF_RUNS = frozenset(
     }
 )
 """Actions on single runs and on their table, which groups hide."""
+NEED_RUNS = OF_RUNS | {"filter", "alarms", "compare", "group"}
 
 
 class HistoryScreen(RunActionScreen):
@@ -79,9 +74,10 @@ class HistoryScreen(RunActionScreen):
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        self._query, self._offset = "", 0
-        self.set_saved_order()
         saved = self.state.preferences.values
+        sort = saved.sort if saved.sort in SORT_TITLES else "created"
+        self.table.set_order(sort, (sort in LARGEST_FIRST) != (saved.sort_order == "reversed"))
+        self.table.hide_columns(saved.hidden_columns.split(","))
         self._detail = self.query_one(RunDetail)
         self._detail.pane = saved.pane if saved.pane in PANES else "charts"
         self._is_empty = False
@@ -181,8 +177,7 @@ class HistoryScreen(RunActionScreen):
         self.send_request()
 
     def on_run_table_run_opened(self, event: RunTable.RunOpened) -> None:
-        self.state.live_run, self.state.overlaid_runs = event.run.id, ()
-        self.app.switch_mode("live")
+        self.watch_runs(event.run.id)
 
     def on_run_table_selection_changed(self) -> None:
         self.refresh_bindings()
@@ -242,11 +237,11 @@ class HistoryScreen(RunActionScreen):
         self.query_one(FilterLine).action_clear()
         self.table.clear_selection()
 
-    def palette_commands(self) -> Iterable[PaletteCommand]:
+    def palette_commands(self) -> Iterable[SystemCommand]:
         for name, title in SORT_TITLES.items():
-            yield PaletteCommand(f"Sort by {title}", f"Sort the runs by {title}", partial(self._sort_by, name))
+            yield SystemCommand(f"Sort by {title}", f"Sort the runs by {title}", partial(self._sort_by, name))
         for pane, title in PANES.items():
-            yield PaletteCommand(f"Pane: {title}", f"Show {title.lower()} of the run", partial(self._use_pane, pane))
+            yield SystemCommand(f"Pane: {title}", f"Show {title.lower()} of the run", partial(self._use_pane, pane))
 
     def _use_pane(self, pane: str) -> None:
         self._detail.pane = pane
@@ -257,15 +252,13 @@ class HistoryScreen(RunActionScreen):
         selected = self.table.selected
         if len(selected) > MAX_OVERLAID:
             self.notify(f"At most {MAX_OVERLAID} runs can be overlaid: showing the first ones.", timeout=4)
-        self.state.overlaid_runs, self.state.live_run = selected[:MAX_OVERLAID], selected[0]
-        self.app.switch_mode("live")
+        self.watch_runs(*selected[:MAX_OVERLAID])
 
     def action_compare(self) -> None:
         """Compare the selected runs, a single one with the run under the cursor; without a selection, the default."""
-        table = self.table
-        selected = table.selected
-        if len(selected) == 1 and table.cursor_run:
-            selected = tuple(dict.fromkeys([*selected, table.cursor_run.id]))
+        selected = self.table.selected
+        if len(selected) == 1 and (run := self.run_in_view()):
+            selected = tuple(dict.fromkeys([*selected, run]))
         if len(selected) == 1:
             self.notify("Select another run with space, then press c to compare them.", timeout=4)
             return
@@ -284,13 +277,6 @@ class HistoryScreen(RunActionScreen):
     def group_fields(self) -> tuple[GroupField, ...]:
         """The fields that the runs are grouped by; none if they are not."""
         return GROUPINGS[self._grouping] if self._grouping else ()
-
-    def set_saved_order(self) -> None:
-        """Use the order and the columns of the last session."""
-        saved = self.state.preferences.values
-        sort = saved.sort if saved.sort in SORT_TITLES else "created"
-        self.table.set_order(sort, (sort in LARGEST_FIRST) != (saved.sort_order == "reversed"))
-        self.table.hide_columns(saved.hidden_columns.split(","))
 
     def action_sort(self) -> None:
         fields = dict.fromkeys(("created", "target_accuracy", *self.table.sort_fields()))
@@ -343,24 +329,20 @@ class HistoryScreen(RunActionScreen):
     async def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Show the runs of a group."""
         self.use_grouping(None)
-        query = " ".join(filter(None, (self._query, event.option.id)))
-        await self.query_one(FilterLine).apply_query(query)
+        await self.query_one(FilterLine).apply_query(" ".join(filter(None, (self._query, event.option.id))))
 
     def show_groups(self, listing: Listing) -> None:
         fields = self.group_fields
         if not fields or not all(len(group.values) == len(fields) for group in listing.groups):
             return  # read for another grouping
+        from clarinet_tui.history.query_language import quote_value
         from clarinet_tui.ui.widgets.pick_list import PickList
 
         lines = format_table(group_table(listing.groups, fields), self.size.width - 2)
         header, *groups = (Content(" ") + line for line in lines)
-        self.query_one("#group-head", StyledText).set_content(header)
-        queries = [_group_query(fields, group.values) for group in listing.groups]
+        self.set_text("#group-head", header)
+        queries = [
+            " ".join(f"{name}:{quote_value(value or '')}" for name, value in zip(fields, group.values, strict=True))
+            for group in listing.groups
+        ]
         self.query_one("#groups", PickList).show(list(zip(queries, groups, strict=True)))
-
-
-def _group_query(fields: tuple[GroupField, ...], values: tuple[str | None, ...]) -> str:
-    """Return the query for the runs of a group."""
-    from clarinet_tui.history.query_language import quote_value
-
-    return " ".join(f"{name}:{quote_value(value or '')}" for name, value in zip(fields, values, strict=True))

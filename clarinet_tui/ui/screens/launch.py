@@ -136,8 +136,7 @@ class LaunchScreen(MachineScreen):
         """Read samples of the first task with data, while there is room for them."""
         machine = self.state.machine if self.query_one(SampleGrid).display else None
         configs = self._checked.first_runs if machine else ()
-        tasks = (config for config in configs if launch_text.has_data(parse_task(config.task), machine))
-        config = next(tasks, None)
+        config = next((run for run in configs if launch_text.has_data(parse_task(run.task), machine)), None)
         self._samples_feed.request(config)
         if config is None:
             self.query_one(SampleGrid).samples = None
@@ -148,12 +147,8 @@ class LaunchScreen(MachineScreen):
         self._change(replace(self._form, **change))
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        if event.input.id == "seeds":
-            self._change(replace(self._form, seeds=event.value))
-        elif event.input.id == "slurm":
-            self._change(replace(self._form, slurm=event.value))
-        else:
-            self._change(replace(self._form, other_tasks=event.value))
+        change: dict[str, Any] = {str(event.input.id).replace("-", "_"): event.value}
+        self._change(replace(self._form, **change))
 
     def on_input_submitted(self) -> None:
         self.focus_next()
@@ -175,22 +170,18 @@ class LaunchScreen(MachineScreen):
         self._fields.show(self._form, self._checked, self.state.machine)
         if isinstance(self.focused, Choices):
             self.on_choices_choice_highlighted(Choices.ChoiceHighlighted(self.focused.highlighted))
-        self._draw_summary()
-        self._request_samples()
-
-    def _draw_summary(self) -> None:
-        checked, machine = self._checked, self.state.machine
+        checked = self._checked
         if checked.grid is None:
             count = launch_text.format_problem(checked) if checked.problems else styled()
         else:
-            duration = launch_text.format_time_estimate(checked, machine, self.size.width)
+            duration = launch_text.format_time_estimate(checked, self.state.machine, self.size.width)
             count = launch_text.format_run_count(checked.grid) + "  " + duration
-        self.query_one("#count", StyledText).set_content(count)
+        self.set_text("#count", count)
         command = self._command()
-        content = styled(("$ " if command else "", "faint"), (command, "live"))
-        self.query_one("#command", StyledText).set_content(content)
+        self.set_text("#command", styled(("$ " if command else "", "faint"), (command, "live")))
         for button in self.query(Button):
             button.disabled = checked.grid is None
+        self._request_samples()
 
     def on_resize(self) -> None:
         if self._is_ready:
@@ -198,7 +189,7 @@ class LaunchScreen(MachineScreen):
             self.call_after_refresh(self._request_samples)
 
     def _hint(self, text: str) -> None:
-        self.query_one("#hint", StyledText).set_content(styled((text, "muted")))
+        self.set_text("#hint", styled((text, "muted")))
 
     def on_choices_choice_highlighted(self, event: Choices.ChoiceHighlighted) -> None:
         if isinstance(self.focused, Choices) and event.choice:
@@ -213,7 +204,7 @@ class LaunchScreen(MachineScreen):
         setting = next((setting for setting in list_settings() if setting.name == name), None)
         self._hint(f"{setting.name}: {setting.description}" if setting else "")
         help_text = launch_text.format_setting_help(setting, self._checked) if setting else styled()
-        self.query_one("#setting-help", StyledText).set_content(help_text)
+        self.set_text("#setting-help", help_text)
         self.query_one("#setting-help").set_class(setting is not None, "-shown")
 
     def on_descendant_focus(self) -> None:
@@ -247,8 +238,7 @@ class LaunchScreen(MachineScreen):
         if not missing or paused:
             self._start(paused)
             return
-        names = "; ".join(missing.plain.splitlines())
-        details = f"{names}. Runs without it fail."
+        details = f"{'; '.join(missing.plain.splitlines())}. Runs without it fail."
         self.confirm("Start without this data?", "Start", details, partial(self._start, paused))
 
     def _start(self, paused: bool) -> None:

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
+from clarinet_tui.chart.palette import colour, marker
 from clarinet_tui.history.axes import AXES, Axis, find_axis
-from clarinet_tui.ui.screens.view_screen import PaletteCommand, RunActionScreen, next_value
+from clarinet_tui.ui.screens.view_screen import RunActionScreen, next_value
 from clarinet_tui.ui.snapshot.references import NONE_SHOWN, REFERENCE_KINDS, REFERENCE_NAMES, ReferenceRequest
-from clarinet_tui.ui.snapshot.snapshot import DetailRequest, HistorySnapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import DetailRequest, HistorySnapshot, RunCurves, RunDetails, ViewRequest
 from clarinet_tui.ui.text import run as run_text
-from clarinet_tui.ui.text.run import format_alarms
 from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.widgets.chart import Chart, theme_palette
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.log_tail import LogTail
+from clarinet_tui.ui.widgets.run_charts import RunCharts
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from clarinet_tui.ui.widgets.welcome import NO_RUN
-
-if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.snapshot import RunCurves, RunDetails
-    from clarinet_tui.ui.widgets.chart import Chart
-    from clarinet_tui.ui.widgets.chart_grid import ChartGrid
-    from clarinet_tui.ui.widgets.run_charts import RunCharts
 
 GRIDS = ("-grid", "-hardware")
 """Classes of the screen while a grid is shown."""
@@ -40,8 +36,10 @@ class LiveScreen(RunActionScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "axis", "X axis", id="live.axis", tooltip="Iteration, epoch, adaptation epoch or device time"),
         Binding("M", "metric", "Metric", id="live.metric", tooltip="Overlaid runs: the next metric"),
-        Binding("g", "grid", "Grid", id="live.grid", tooltip="All metrics as small charts, or loss and accuracy"),
-        Binding("H", "hardware", "Hardware", id="live.hardware", tooltip="GPU, CPU and memory over time"),
+        Binding(
+            "g", "grid('-grid')", "Grid", id="live.grid", tooltip="All metrics as small charts, or loss and accuracy"
+        ),
+        Binding("H", "grid('-hardware')", "Hardware", id="live.hardware", tooltip="GPU, CPU and memory over time"),
         Binding("b", "references", "Reference", id="live.references", tooltip="Show published number and other seeds"),
         Binding(
             "z", "full_scale", "0–100", id="live.full_scale", show=False, tooltip="Accuracy from 0 to 100, or closer"
@@ -55,8 +53,6 @@ class LiveScreen(RunActionScreen):
     ]
 
     def compose(self) -> ComposeResult:
-        from clarinet_tui.ui.widgets.run_charts import RunCharts
-
         yield self.top_bar()
         with Vertical(id="live-head"):
             yield StyledText(id="live-title")
@@ -137,7 +133,12 @@ class LiveScreen(RunActionScreen):
         self._charts.show(*shown, front=curves.run.id)
         self._show_references(snapshot)
         self._show_run(curves, detail)
-        self.show_grids(curves, detail)
+        from clarinet_tui.ui.widgets.chart_grid import HardwareGrid, MetricGrid
+
+        if self.has_class("-grid"):
+            self.query_one(MetricGrid).show(curves, self._charts.usable_axis)
+        if self.has_class("-hardware") and detail:
+            self.query_one(HardwareGrid).show(curves.run.id, detail.hardware)
         if detail:
             self.query_one(LogTail).show(curves.run.id, detail.log)
 
@@ -149,14 +150,13 @@ class LiveScreen(RunActionScreen):
         self.query_one("#live").display = False
         text = styled((snapshot.problem or "Reading…", "muted")) if snapshot.problem or run else NO_RUN
         self.query_one("#live-empty").display = True
-        self.query_one("#live-empty", StyledText).set_content(text)
+        self.set_text("#live-empty", text)
         for name in ("#live-title", "#live-progress", "#live-line", "#live-about", "#live-metrics"):
-            self.query_one(name, StyledText).set_content(styled())
+            self.set_text(name, styled())
         self.query_one("#live-alarms").display = False
 
     def _show_run(self, curves: RunCurves, detail: RunDetails | None) -> None:
         from clarinet_tui.ui.text import metrics as metrics_text
-        from clarinet_tui.ui.text.metrics import format_hardware
 
         run, width = curves.run, self.size.width
         live, is_shown = self.query_one("#live"), self.classes.isdisjoint(GRIDS)
@@ -167,30 +167,20 @@ class LiveScreen(RunActionScreen):
         if self.focused is None:  # the charts were hidden until now
             self.call_after_refresh(self.focus_first_chart)
         side = max(20, self.query_one("#side").size.width - 3)
-        about = (
-            self._format_runs(side) if len(self._charts.runs) > 1 else run_text.format_overview(run, self.state.now())
-        )
-        self.query_one("#live-title", StyledText).set_content(run_text.format_title(run))
-        self.query_one("#live-progress", StyledText).set_content(run_text.format_run_progress(run, width - 2))
-        self.query_one("#live-line", StyledText).set_content(metrics_text.format_metrics_line(curves))
-        self.query_one("#live-about", StyledText).set_content(about)
+        about = run_text.format_overview(run, self.state.now())
+        if len(self._charts.runs) > 1:  # a list of them with the markers and colours of their lines
+            palette = theme_palette(self.app.current_theme)
+            signs = [(marker(slot), colour(slot, palette)) for slot in range(len(self._charts.runs))]
+            about = metrics_text.format_runs(self._charts.runs, run.id, signs, side)
+        self.set_text("#live-title", run_text.format_title(run))
+        self.set_text("#live-progress", run_text.format_run_progress(run, width - 2))
+        self.set_text("#live-line", metrics_text.format_metrics_line(curves))
+        self.set_text("#live-about", about)
         self.query_one("#live-alarms").display = bool(curves.alarms)
-        self.query_one("#live-alarms", StyledText).set_content(
-            Content("\n").join(format_alarms(curves.alarms, width - 2))
-        )
+        self.set_text("#live-alarms", Content("\n").join(run_text.format_alarms(curves.alarms, width - 2)))
         metrics = metrics_text.format_metrics(curves, side, explained=self._is_explained)
-        hardware = format_hardware(detail.hardware, side) if detail else []
-        self.query_one("#live-metrics", StyledText).set_content(Content("\n").join([metrics, *hardware]))
-
-    def _format_runs(self, width: int) -> Content:
-        """List the overlaid runs with the markers and colours of their lines."""
-        from clarinet_tui.chart.palette import colour, marker
-        from clarinet_tui.ui.text import metrics as metrics_text
-        from clarinet_tui.ui.widgets.chart import theme_palette
-
-        palette = theme_palette(self.app.current_theme)
-        signs = [(marker(slot), colour(slot, palette)) for slot in range(len(self._charts.runs))]
-        return metrics_text.format_runs(self._charts.runs, self.run_in_view() or "", signs, width)
+        hardware = metrics_text.format_hardware(detail.hardware, side) if detail else []
+        self.set_text("#live-metrics", Content("\n").join([metrics, *hardware]))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("metric", "compare"):
@@ -227,13 +217,13 @@ class LiveScreen(RunActionScreen):
         self.state.compare(self.state.overlaid_runs)
         self.app.switch_mode("compare")
 
-    def palette_commands(self) -> Iterable[PaletteCommand]:
+    def palette_commands(self) -> Iterable[SystemCommand]:
         for axis, title in AXES.items():
             if axis != "samples":  # images are counted only where runs are compared
-                yield PaletteCommand(f"X axis: {title}", f"Draw along {title}", partial(self._use_axis, axis))
+                yield SystemCommand(f"X axis: {title}", f"Draw along {title}", partial(self._use_axis, axis))
         if len(self.state.overlaid_runs) < 2:
             for kind, name in REFERENCE_NAMES.items():
-                yield PaletteCommand(
+                yield SystemCommand(
                     f"Reference: {name}", f"Show {name} behind the accuracy", partial(self._use_references, kind)
                 )
 
@@ -275,31 +265,13 @@ class LiveScreen(RunActionScreen):
 
     @property
     def _charts(self) -> RunCharts:
-        from clarinet_tui.ui.widgets.run_charts import RunCharts
-
         return self.query_one(RunCharts)
 
-    def show_grids(self, curves: RunCurves, detail: RunDetails | None) -> None:
+    async def action_grid(self, name: str) -> None:
+        """Show every metric, or what the hardware did, in small charts; or loss and accuracy again."""
         from clarinet_tui.ui.widgets.chart_grid import HardwareGrid, MetricGrid
 
-        if self.has_class("-grid"):
-            self.query_one(MetricGrid).show(curves, self._charts.usable_axis)
-        if self.has_class("-hardware") and detail:
-            self.query_one(HardwareGrid).show(curves.run.id, detail.hardware)
-
-    async def action_grid(self) -> None:
-        """Show every metric in a small chart, or loss and accuracy again."""
-        from clarinet_tui.ui.widgets.chart_grid import MetricGrid
-
-        await self._toggle_grid("-grid", MetricGrid)
-
-    async def action_hardware(self) -> None:
-        """Show what the hardware did, or loss and accuracy again."""
-        from clarinet_tui.ui.widgets.chart_grid import HardwareGrid
-
-        await self._toggle_grid("-hardware", HardwareGrid)
-
-    async def _toggle_grid(self, name: str, grid: type[ChartGrid]) -> None:
+        grid = MetricGrid if name == "-grid" else HardwareGrid
         if not self.query(grid):
             await self.mount(grid(self.state.chart_glyphs()), after="#live")
         is_shown = not self.has_class(name)

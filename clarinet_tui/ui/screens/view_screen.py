@@ -7,24 +7,27 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
 from clarinet_tui.ui.textual_private import GuardedHandlers, PrestyledScreen
+from clarinet_tui.ui.widgets.styled_text import StyledText
 from clarinet_tui.ui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
+    from textual.content import Content
+
     from clarinet_tui.ui.actions import ActionResult, RunActions
     from clarinet_tui.ui.app_state import AppState
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
     from clarinet_tui.ui.widgets.chart import Chart
 
     OnDone = Callable[[ActionResult], object]
-    from clarinet_tui.ui.actions import ActionResult
 
 Value = TypeVar("Value")
 MAX_NAMED = 6
@@ -36,14 +39,6 @@ _action_lock = threading.Lock()
 def next_value(values: Sequence[Value], current: object, step: int = 1) -> Value:
     """Return the value `step` places after the current one, in a circle; the first if there is no current one."""
     return values[(values.index(current) + step) % len(values)] if current in values else values[0]
-
-
-class PaletteCommand(NamedTuple):
-    """A command of the palette that selects one value directly, where a key steps through all values."""
-
-    title: str
-    description: str
-    run: Callable[[], object]
 
 
 class ViewScreen(GuardedHandlers, PrestyledScreen):
@@ -69,12 +64,20 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
     def show(self, snapshot: HistorySnapshot) -> None:
         """Show a snapshot."""
 
-    def palette_commands(self) -> Iterable[PaletteCommand]:
-        """Return the palette's commands of this view, in addition to its key bindings."""
+    def palette_commands(self) -> Iterable[SystemCommand]:
+        """Return commands of the palette that select one value directly, where a key steps through all values."""
         return ()
 
     def top_bar(self) -> TopBar:
         return TopBar(self.NAME, str(self.state.runs_dir))
+
+    def set_text(self, selector: str, content: Content) -> None:
+        self.query_one(selector, StyledText).set_content(content)
+
+    def watch_runs(self, *runs: str) -> None:
+        """Show a run in the Live view, or several overlaid runs."""
+        self.state.live_run, self.state.overlaid_runs = runs[0], runs if len(runs) > 1 else ()
+        self.app.switch_mode("live")
 
     def send_request(self) -> None:
         if self.is_current and self._is_ready:
@@ -272,12 +275,9 @@ class RunActionScreen(ActionScreen):
         return snapshot is not None and snapshot.is_ingested and snapshot.listing.all_runs == 0
 
     def action_demo(self) -> None:
-        self.start_action(self.actions.start_demo, self._watch_first)
-
-    def _watch_first(self, result: ActionResult) -> None:
-        if result.runs:
-            self.state.live_run, self.state.overlaid_runs = result.runs[0], ()
-            self.app.switch_mode("live")
+        self.start_action(
+            self.actions.start_demo, lambda result: self.watch_runs(result.runs[0]) if result.runs else None
+        )
 
     def action_resume(self) -> None:
         if runs := self._require_runs():

@@ -19,14 +19,15 @@ from aiohttp.web_runner import GracefulExit
 
 from clarinet_tui.label.labelling import Labelling, Question, find_pictures, write_labels
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.pages import render_label_page, security_headers
 from clarinet_tui.ui.serve.server import (
     SHUTDOWN_TIMEOUT,
     AccessControl,
     access_middleware,
     format_addresses,
     listen,
+    page_templates,
     script_handler,
+    security_headers,
 )
 from core.data.images import read_picture
 from core.errors import InputError
@@ -80,7 +81,8 @@ class LabelServer:
         response.headers.update(security_headers(self._access.port) | {"Cache-Control": "no-store"})
 
     async def _page(self, request: web.Request) -> web.Response:
-        return web.Response(text=render_label_page(self._access.base_path), content_type="text/html")
+        html = page_templates.get_template("label.html").render(base=self._access.base_path)
+        return web.Response(text=html, content_type="text/html")
 
     async def _state(self, request: web.Request) -> web.Response:
         async with self._lock:

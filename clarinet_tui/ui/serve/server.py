@@ -18,15 +18,17 @@ from pathlib import Path
 
 from aiohttp import WSCloseCode, web
 from aiohttp.typedefs import Handler, Middleware
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
 from clarinet_tui.runs.lock import host_name
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.pages import TEMPLATES, render_terminal_page, security_headers
-from clarinet_tui.ui.serve.session import app_command
 from core.errors import InputError
 
+TEMPLATES = Path(__file__).parent / "templates"
+MIN_FONT_SIZE, DEFAULT_FONT_SIZE, MAX_FONT_SIZE = 6, 14, 40
+"""In pixels."""
 LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "[::1]"}
 """Allowed values of --host, and how they are written in an address."""
 SHUTDOWN_TIMEOUT = 5.0
@@ -39,6 +41,37 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 SAFE_METHODS = ("GET", "HEAD")
 DOWNLOADS = "/download/"
 """Below this path, each address works once and contains a key as long as the token."""
+page_templates = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+"""The pages load nothing from other hosts, and their policy forbids that."""
+
+
+def render_terminal_page(base: str, host: str, font_size: str) -> str:
+    """Render the page around the terminal for a browser that connected to `host`; all paths begin with `base`."""
+    size = int(font_size) if font_size.isascii() and font_size.isdigit() else DEFAULT_FONT_SIZE
+    size = min(max(size, MIN_FONT_SIZE), MAX_FONT_SIZE)
+    return page_templates.get_template("terminal.html").render(base=base, socket=f"ws://{host}{base}/ws", size=size)
+
+
+def security_headers(port: int) -> dict[str, str]:
+    """Headers of every response: nothing from other hosts, only our scripts, no framing, no referrer."""
+    policy = (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",  # the terminal creates styles at run time
+        "font-src 'self'",
+        "img-src 'self' data:",
+        f"connect-src 'self' ws://127.0.0.1:{port} ws://localhost:{port}",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+    return {
+        "Content-Security-Policy": "; ".join(policy),
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }
 
 
 @dataclass(frozen=True)
@@ -56,23 +89,18 @@ class AccessControl:
     def denial_reason(self, method: str, path: str, headers: Mapping[str, str]) -> str | None:
         """Return why the request is denied, or None if it is allowed."""
         host = headers.get("Host", "").lower()
-        if host not in self._hosts():
+        hosts = {f"{name}:{self.port}" for name in LOOPBACK_NAMES}
+        if host not in (hosts | set(LOOPBACK_NAMES) if self.port == 80 else hosts):
             return f"This server is only reachable as {LOOPBACK_NAMES[0]}:{self.port}. Forward it to the same port."
         origin = headers.get("Origin")
         has_effect = method not in SAFE_METHODS or "websocket" in headers.get("Upgrade", "").lower()
         if origin != f"http://{host}" and (has_effect or origin is not None):
             return "Only the page of this server may send this request."
-        if self.token and not path.startswith(DOWNLOADS) and not self._has_token(path):
+        token = path.removeprefix("/").partition("/")[0].encode(errors="replace")
+        has_token = not self.token or hmac.compare_digest(token, self.token.encode())
+        if not has_token and not path.startswith(DOWNLOADS):
             return "The address has no token. Copy the whole address that `clarinet serve` printed."
         return None
-
-    def _hosts(self) -> set[str]:
-        with_port = {f"{name}:{self.port}" for name in LOOPBACK_NAMES}
-        return with_port | set(LOOPBACK_NAMES) if self.port == 80 else with_port
-
-    def _has_token(self, path: str) -> bool:
-        token = path.removeprefix("/").partition("/")[0]
-        return hmac.compare_digest(token.encode(errors="replace"), self.token.encode())
 
 
 class PageServer(Server):
@@ -186,7 +214,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             token = "" if options.no_token else secrets.token_urlsafe(24)
             access = AccessControl(listener.getsockname()[1], token)
             print(format_addresses(options.host, access), flush=True)
-            command = app_command(options.runs_dir, options.data_dir, read_only=options.read_only)
+            # -P ignores a package named `core` in the working directory.
+            command = [sys.executable, "-P", "-m", "clarinet_tui.ui.serve.session"]
+            command += [f"--runs-dir={options.runs_dir}", f"--data-dir={options.data_dir}"]
+            command += ["--read-only"] if options.read_only else []
             server = PageServer(command, access, options.sessions)
             web.run_app(
                 server._make_app(), sock=listener, access_log=None, print=None, shutdown_timeout=SHUTDOWN_TIMEOUT
@@ -222,14 +253,11 @@ def format_addresses(host: str, access: AccessControl, end: str = "Ctrl+C stops 
 
 def tunnel_command(address: str, port: int) -> str:
     """The command that makes the page reachable from another machine."""
-    return f"ssh -L {port}:{address}:{port} {_user_name()}@{printable(host_name())}"
-
-
-def _user_name() -> str:
     try:
-        return printable(getpass.getuser())
+        user = printable(getpass.getuser())
     except (KeyError, OSError):  # the user id has no name, as in containers
-        return "user"
+        user = "user"
+    return f"ssh -L {port}:{address}:{port} {user}@{printable(host_name())}"
 
 
 if __name__ == "__main__":

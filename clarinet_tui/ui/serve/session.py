@@ -14,12 +14,6 @@ from clarinet_tui.ui.feed.history_feed import FPS
 from clarinet_tui.ui.main import PAINTS_PER_UPDATE
 
 
-def app_command(runs_dir: Path, data_dir: Path, *, read_only: bool) -> list[str]:
-    """The command that starts the app; -P ignores a package named `core` in the working directory."""
-    options = [f"--runs-dir={runs_dir}", f"--data-dir={data_dir}", *(["--read-only"] if read_only else [])]
-    return [sys.executable, "-P", "-m", "clarinet_tui.ui.serve.session", *options]
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the app until it is quit or the pipe is closed."""
     # Ctrl+C is handled by the server, which then ends the app.

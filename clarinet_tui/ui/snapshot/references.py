@@ -62,20 +62,15 @@ class References:
         shown = REFERENCE_KINDS.get(kind, ())
         parts = []
         if "published" in shown:
-            parts.append(_format_published(self.published))
+            if self.published is None:
+                parts.append("the paper reports no number for this method and task")
+            else:
+                mean = format_mean(self.published.mean, self.published.std, 1)
+                parts.append(f"published {mean}, at the last epoch of the paper's protocol")
         if "seeds" in shown:
-            parts.append(_format_seeds(self.seeds) if self.seeds else "no other seed has finished")
+            numbers = ", ".join(map(str, self.seeds))
+            several = f"seeds {numbers}, as mean ± std" if self.seeds else "no other seed has finished"
+            parts.append(f"seed {numbers}" if len(self.seeds) == 1 else several)
             parts += [f"excluded: {format_count(len(group.runs), 'run')} ({group.reason})" for group in self.excluded]
         text = "; ".join(parts)
         return f"{text[:1].upper()}{text[1:]}." if text else NONE_SHOWN
-
-
-def _format_published(result: PublishedResult | None) -> str:
-    if result is None:
-        return "the paper reports no number for this method and task"
-    return f"published {format_mean(result.mean, result.std, 1)}, at the last epoch of the paper's protocol"
-
-
-def _format_seeds(seeds: tuple[int | None, ...]) -> str:
-    numbers = ", ".join(map(str, seeds))
-    return f"seed {numbers}" if len(seeds) == 1 else f"seeds {numbers}, as mean ± std"
