@@ -173,9 +173,10 @@ async def test_enter_opens_a_run_and_keys_on_an_empty_queue_notify(held: Path) -
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await opened(pilot)
         await wait_until(pilot, lambda: "ddd444" in screen_text(app))
+        app.state.overlaid_runs = tuple(sorted({"aaa111", "bbb222"}))
         await pilot.press("enter")
         await wait_until(pilot, lambda: app.current_mode == "live", "Live")
-        assert app.state.live_run == "ddd444"
+        assert (app.state.live_run, app.state.overlaid_runs) == ("ddd444", ())
         await pilot.press("6", "d")
         await wait_until(pilot, lambda: not waiting(held), "the cancelling")
         await wait_until(pilot, lambda: "The queue is empty" in screen_text(app))
