@@ -14,6 +14,7 @@ ASCII = (
     {"→": "->", "←": "<-", "↑": "^", "↓": "v", "–": "-", "—": "-", "−": "-", "…": "...", "×": "x", "·": "."}
     | {"•": "*", "●": "*", "±": "+-", "≥": ">=", "≤": "<=", "≠": "!=", "≈": "~", "∞": "inf", "✓": "ok", "✗": "x"}
     | {"°": "", "λ": "lambda", "σ": "sigma", "τ": "tau", "µ": "u", "“": '"', "”": '"', "‘": "'", "’": "'"}
+    | {"\u2800": " ", **{chr(code): "*" for code in range(0x2801, 0x2900)}}  # Braille, which draws curves
     | dict(zip("▁▂▃▄▅▆▇█░▒▓", "_.,-=+*##%#", strict=True))
     | dict(zip("─━╸╺┈┄│┃┤├┼╎┬┴┌┐└┘╭╮╰╯", "-=--..||||+|++++++++++", strict=True))
 )
@@ -23,13 +24,7 @@ ASCII = (
 def _replace(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(_fallback(character) for character in error.object[error.start : error.end]), error.end
-
-
-def _fallback(character: str) -> str:
-    if "\u2800" <= character <= "\u28ff":  # Braille, which draws curves
-        return " " if character == "\u2800" else "*"
-    return ASCII.get(character, "?")
+    return "".join(ASCII.get(character, "?") for character in error.object[error.start : error.end]), error.end
 
 
 codecs.register_error(FALLBACK, _replace)

@@ -1,16 +1,13 @@
 """`clarinet compare`: compare runs by id, or one-step with two-step methods by query."""
 
 import shlex
-from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
-from clarinet_tui.analysis.choices import Rule
 from clarinet_tui.analysis.comparison import (
     DEFAULT_DESCRIPTION,
     NOTHING,
-    Comparison,
     compare_queries,
     compare_runs,
     default_queries,
@@ -42,26 +39,23 @@ def compare(
 
     Example: clarinet compare --one-step method:clarinet --two-step "method:gac+*"
     """
-    comparison = _compare(ids or [], one_step, two_step, select, runs_dir)
-    with quiet_pipe():
-        if json:
-            print_json(comparison_object(comparison))
-        else:
-            make_console(100).print(comparison_view(comparison, named=bool(ids)))
-
-
-def _compare(ids: list[str], one_step: str | None, two_step: str | None, select: Rule, runs_dir: Path) -> Comparison:
     if ids and (one_step is not None or two_step is not None):
         raise InputError("compare: expected either run ids, or --one-step and --two-step")
     if (one_step is None) != (two_step is None):
         raise InputError("compare: expected both --one-step QUERY and --two-step QUERY, or neither")
     records = open_records(runs_dir)
     if ids:
-        return compare_runs(records, ids, rule=select)
-    if one_step is None or two_step is None:
-        queries = default_queries(records.db)
-        if queries is None:
-            raise InputError(f"compare: {NOTHING[0].lower()}{NOTHING[1:].rstrip('.')}")
-        one_step, two_step = queries
-        warn(f"{DEFAULT_DESCRIPTION}: --one-step {shlex.quote(one_step)} --two-step {shlex.quote(two_step)}")
-    return compare_queries(records, one_step, two_step, rule=select)
+        comparison = compare_runs(records, ids, rule=select)
+    else:
+        if one_step is None or two_step is None:
+            queries = default_queries(records.db)
+            if queries is None:
+                raise InputError(f"compare: {NOTHING[0].lower()}{NOTHING[1:].rstrip('.')}")
+            one_step, two_step = queries
+            warn(f"{DEFAULT_DESCRIPTION}: --one-step {shlex.quote(one_step)} --two-step {shlex.quote(two_step)}")
+        comparison = compare_queries(records, one_step, two_step, rule=select)
+    with quiet_pipe():
+        if json:
+            print_json(comparison_object(comparison))
+        else:
+            make_console(100).print(comparison_view(comparison, named=bool(ids)))

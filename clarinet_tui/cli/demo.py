@@ -64,8 +64,19 @@ def wait_for_worker(arguments: list[str]) -> int:
 def print_results(runs_dir: Path, methods: dict[str, MethodSpec]) -> None:
     """Print a chart and the accuracies of these runs, and what to do next."""
     query = " or ".join(f"id:{run}" for run in methods)
-    print_figure(figure_of_history(open_records(runs_dir), "accuracy", query, FigureOptions(x="time")))
-    print(_summary(runs_dir, methods))
+    records = open_records(runs_dir)
+    print_figure(figure_of_history(records, "accuracy", query, FigureOptions(x="time")))
+    found = [row for run in methods if (row := get_run(records.db, run))]
+    rows = sorted(((row.target_accuracy or 0.0, row.seconds or 0.0, row.id) for row in found), reverse=True)
+    lines = ["", "Target accuracy after the last epoch, and training time"]
+    for accuracy, seconds, run in rows:
+        spec = methods[run]
+        lines.append(f"  {spec.title:<11} {spec.family:<9} {accuracy:5.1f} %  {format_duration(seconds):>6}")
+    accuracy, _, run = rows[0]
+    best = f"{methods[run].title} ({methods[run].family})"
+    lines += ["", f"{best} recognises {accuracy:.1f} % of the handwritten digits, whose labels it never saw."]
+    lines += ["This is one seed of short runs; `clarinet sweep --seeds 1..5 --preset quick` gives means and intervals."]
+    print("\n".join(lines))
     option = "" if runs_dir == RUNS else f" --runs-dir {runs_dir}"
     ids = list(methods)
     commands = {
@@ -80,19 +91,3 @@ def print_results(runs_dir: Path, methods: dict[str, MethodSpec]) -> None:
         commands = {f". {os.path.relpath(activate)}": "put the commands on your PATH", **commands}
     width = max(map(len, commands))
     print("\nNext:", *(f"  {command:<{width}}  {purpose}" for command, purpose in commands.items()), sep="\n")
-
-
-def _summary(runs_dir: Path, methods: dict[str, MethodSpec]) -> str:
-    """Return the results of the runs, best first, and a sentence about the best."""
-    database = open_records(runs_dir).db
-    found = [row for run in methods if (row := get_run(database, run))]
-    rows = sorted(((row.target_accuracy or 0.0, row.seconds or 0.0, row.id) for row in found), reverse=True)
-    lines = ["", "Target accuracy after the last epoch, and training time"]
-    for accuracy, seconds, run in rows:
-        spec = methods[run]
-        lines.append(f"  {spec.title:<11} {spec.family:<9} {accuracy:5.1f} %  {format_duration(seconds):>6}")
-    accuracy, _, run = rows[0]
-    best = f"{methods[run].title} ({methods[run].family})"
-    lines += ["", f"{best} recognises {accuracy:.1f} % of the handwritten digits, whose labels it never saw."]
-    lines += ["This is one seed of short runs; `clarinet sweep --seeds 1..5 --preset quick` gives means and intervals."]
-    return "\n".join(lines)

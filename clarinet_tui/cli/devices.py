@@ -40,10 +40,16 @@ def devices(json: Json = False, jsonl: Jsonl = False, watch: Watch = False, runs
     Example: clarinet devices --watch
     """
     try:
-        if json or jsonl:
-            _print_json(watch, lines=jsonl)
-        else:
+        if not (json or jsonl):
             _print_tables(watch, runs_dir)
+            return
+        for found in _poll_devices(watch):
+            rows = [asdict(device) for device in found]
+            if jsonl:
+                print_json_rows(rows, lines=True)
+            else:
+                print_json(rows, indent=None if watch else 2)  # an array a line while it is watched
+            sys.stdout.flush()
     except KeyboardInterrupt:
         raise typer.Exit(0 if watch else 130) from None  # Ctrl+C is the normal way to stop watching
 
@@ -55,17 +61,6 @@ def _poll_devices(watch: bool) -> Iterator[list[Device]]:
         while watch:
             time.sleep(SECONDS)
             yield reader.read()
-
-
-def _print_json(watch: bool, *, lines: bool) -> None:
-    """Print one array, or with `lines` one device a line; with `watch`, an array a line."""
-    for devices in _poll_devices(watch):
-        rows = [asdict(device) for device in devices]
-        if lines:
-            print_json_rows(rows, lines=True)
-        else:
-            print_json(rows, indent=None if watch else 2)
-        sys.stdout.flush()
 
 
 def _print_tables(watch: bool, runs_dir: Path) -> None:

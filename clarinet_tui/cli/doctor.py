@@ -41,6 +41,9 @@ def doctor(
 
     Example: clarinet doctor --deep
     """
+    from rich.table import Table
+    from rich.text import Text
+
     if repair:
         for action in repair_runs(runs_dir):
             warn(f"repaired: {action}")
@@ -48,8 +51,17 @@ def doctor(
     with quiet_pipe():
         for check in _run_checks(runs_dir, data_dir, deep):
             results.append(check)
-            if not json and not jsonl:
-                _print_check(check)
+            if json or jsonl:
+                continue
+            sign, colour = SIGNS[check.verdict]
+            line = Table.grid(padding=(0, 1, 0, 0))
+            line.add_column(width=2)
+            line.add_column(width=13)
+            line.add_column(overflow="fold")
+            line.add_row(Text(sign, style=colour), Text(check.name), Text(printable(check.message)))
+            if check.advice:
+                line.add_row("", "", Text(printable(check.advice), style="bold" if check.verdict != "good" else "dim"))
+            make_console().print(line)
         if json or jsonl:
             print_json_rows((asdict(check) for check in results), lines=jsonl)
     raise typer.Exit(1 if any(check.verdict == "bad" for check in results) else 0)
@@ -84,18 +96,3 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> Iterator[CheckRes
         if deep:
             yield checks.check_node(runs_dir)
     yield checks.check_terminal(os.environ, os.get_terminal_size() if sys.stdout.isatty() else None)
-
-
-def _print_check(check: CheckResult) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    sign, colour = SIGNS[check.verdict]
-    line = Table.grid(padding=(0, 1, 0, 0))
-    line.add_column(width=2)
-    line.add_column(width=13)
-    line.add_column(overflow="fold")
-    line.add_row(Text(sign, style=colour), Text(check.name), Text(printable(check.message)))
-    if check.advice:
-        line.add_row("", "", Text(printable(check.advice), style="bold" if check.verdict != "good" else "dim"))
-    make_console().print(line)

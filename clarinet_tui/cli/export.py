@@ -72,7 +72,11 @@ def export(
         raise InputError("--with-checkpoints, --without-patches: only for archives; use --out FILE.tar.gz")
     if level and not is_csv:
         raise InputError("--level: only for CSV; use --out FILE.csv")
-    runs = _select(runs_dir, ids, query, all_)
+    if all_ and (ids or query):
+        raise InputError("--all: takes no ids and no --query")
+    runs = list_runs(runs_dir) if all_ else select_runs(runs_dir, ids, query)
+    if not runs:
+        raise InputError(f"{runs_dir}: has no runs")
     if format_ == "tensorboard":
         export_tensorboard(runs, out, runs_dir, follow=follow)
     elif is_csv:
@@ -109,17 +113,6 @@ def import_(
         print(f"{run_id} exists already with the same content")
     for run_id in imported.new:
         print(f"{run_id} imported")
-
-
-def _select(runs_dir: Path, ids: list[str] | None, query: str | None, all_: bool) -> list[RunDirectory]:
-    if not all_:
-        return select_runs(runs_dir, ids, query)
-    if ids or query:
-        raise InputError("--all: takes no ids and no --query")
-    runs = list_runs(runs_dir)
-    if not runs:
-        raise InputError(f"{runs_dir}: has no runs")
-    return runs
 
 
 def _write_csv(runs: list[RunDirectory], out: Path, level: Level, runs_dir: Path) -> None:

@@ -63,19 +63,14 @@ def list_(
             print("No run matches." if query else f"No runs yet. Start one that takes seconds: {first}")
         else:
             print_table(run_table(rows, _waiting_reasons(rows, runs_dir)), gap=1)
-            _print_problems(rows)
+            damaged = [row for row in rows if row.problems]
+            for row in damaged[:MAX_DAMAGED]:
+                more = f" (and {len(row.problems) - 1} more)" if len(row.problems) > 1 else ""
+                warn(f"run {row.id}: {row.problems[0]}{more}")
+            if len(damaged) > MAX_DAMAGED:
+                warn(f"{len(damaged) - MAX_DAMAGED} more runs have files that cannot be read: see `clarinet doctor`")
     if len(rows) == limit and not all_ and (total := count_runs(database, query)) > limit:
         print(f"{limit} of {total} runs; --all lists all", file=sys.stderr)
-
-
-def _print_problems(rows: list[RunRow]) -> None:
-    """Name what cannot be read in these runs."""
-    damaged = [row for row in rows if row.problems]
-    for row in damaged[:MAX_DAMAGED]:
-        more = f" (and {len(row.problems) - 1} more)" if len(row.problems) > 1 else ""
-        warn(f"run {row.id}: {row.problems[0]}{more}")
-    if len(damaged) > MAX_DAMAGED:
-        warn(f"{len(damaged) - MAX_DAMAGED} more runs have files that cannot be read: see `clarinet doctor`")
 
 
 def _waiting_reasons(rows: list[RunRow], runs_dir: Path) -> dict[str, str]:

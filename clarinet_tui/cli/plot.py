@@ -94,10 +94,10 @@ def plot(
         raise InputError(f"--out: expected a name that ends with .{', .'.join(FORMATS)}, got {str(out)!a}")
     query = join_query(words)
     if kind == "features":
-        projection = TITLES[options.projection or "pca"]
+        projection = options.projection or "pca"
         with _open_inspector(query, kind, runs_dir, data_dir) as inspector:
-            maps = tuple(inspector.feature_maps(options.projection or "pca"))
-        figure = features_figure(inspector.run.id, inspector.model.classes, maps, projection)
+            maps = tuple(inspector.feature_maps(projection))
+        figure = features_figure(inspector.run.id, inspector.model.classes, maps, TITLES[projection])
         if len(maps) == 2 and inspector.model.info.run_config.warmup_epochs:
             missing = 'Train with checkpoints = "all" to see the features after the warm-up.'
             figure = replace(figure, notes=(*figure.notes, missing))

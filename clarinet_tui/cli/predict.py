@@ -55,7 +55,12 @@ def predict(
     table = _make_table(items)
     with quiet_pipe():
         if out is not None:
-            write_file(out, _encode(table, out.suffix))
+            file = io.StringIO()
+            if out.suffix == ".json":
+                file.write(json_text(list(table.objects()), indent=2))
+            else:
+                write_csv(file, table.names, table.objects())
+            write_file(out, file.getvalue().encode(errors="surrogateescape"))
         elif csv:
             write_csv(sys.stdout, table.names, table.objects())
         else:
@@ -88,13 +93,3 @@ def _make_table(items: "list[Item]") -> Table:
             if (made := item.prediction)
         ),
     )
-
-
-def _encode(table: Table, suffix: str) -> bytes:
-    if suffix == ".json":
-        text = json_text(list(table.objects()), indent=2)
-    else:
-        file = io.StringIO()
-        write_csv(file, table.names, table.objects())
-        text = file.getvalue()
-    return text.encode(errors="surrogateescape")

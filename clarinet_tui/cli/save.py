@@ -1,7 +1,7 @@
 """`clarinet save`: a trained model as a file for other programs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
@@ -9,11 +9,6 @@ from clarinet_tui.cli.options import RUNS, RunId, RunsDir
 from clarinet_tui.cli.output import check_out, write_file
 from clarinet_tui.runs.directory import find_run
 from clarinet_tui.text import format_bytes
-
-if TYPE_CHECKING:
-    from core.models.model import Model
-
-SUFFIXES = (".safetensors", ".onnx", ".pt2")
 
 
 def save(
@@ -33,21 +28,17 @@ def save(
     """
     from clarinet_tui.models.model_card import model_card
     from clarinet_tui.models.run_models import load_run_model
-
-    check_out(out, *SUFFIXES)
-    model = load_run_model(find_run(runs_dir, id), epoch)
-    content = _encode(model, out.suffix)
-    write_file(out, content)
-    write_file(out.with_name(f"{out.name}.md"), model_card(model.info, out).encode())
-    print(f"{format_bytes(len(content))}, {len(model.classes)} classes, epoch {model.info.epoch}")
-
-
-def _encode(model: "Model", suffix: str) -> bytes:
     from core.models.exported import export_onnx, export_program
     from core.models.weights_file import encode_weights
 
-    if suffix == ".onnx":
-        return export_onnx(model)
-    if suffix == ".pt2":
-        return export_program(model)
-    return encode_weights(model.network, model.info)
+    check_out(out, ".safetensors", ".onnx", ".pt2")
+    model = load_run_model(find_run(runs_dir, id), epoch)
+    if out.suffix == ".onnx":
+        content = export_onnx(model)
+    elif out.suffix == ".pt2":
+        content = export_program(model)
+    else:
+        content = encode_weights(model.network, model.info)
+    write_file(out, content)
+    write_file(out.with_name(f"{out.name}.md"), model_card(model.info, out).encode())
+    print(f"{format_bytes(len(content))}, {len(model.classes)} classes, epoch {model.info.epoch}")

@@ -185,17 +185,16 @@ def with_lock_holders(gpus: Sequence[Device]) -> list[Device]:
         directory = os.open(os.environ.get(FOLDER_VARIABLE) or FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return list(gpus)
+    found = []
     try:
-        return [_add_holders(gpu, _read_holders(directory, _file_name(gpu.key))) for gpu in gpus]
+        for gpu in gpus:
+            listed = {process.pid for process in gpu.processes or () if process.computes}
+            added = [
+                DeviceProcess(pid=holder.pid, owner=holder.user, command=f"run {holder.run}")
+                for holder in _read_holders(directory, _file_name(gpu.key))
+                if holder.pid not in listed
+            ]
+            found.append(replace(gpu, processes=(*(gpu.processes or ()), *added)) if added else gpu)
     finally:
         os.close(directory)
-
-
-def _add_holders(gpu: Device, holders: Sequence[GpuHolder]) -> Device:
-    listed = {process.pid for process in gpu.processes or () if process.computes}
-    added = [
-        DeviceProcess(pid=holder.pid, owner=holder.user, command=f"run {holder.run}")
-        for holder in holders
-        if holder.pid not in listed
-    ]
-    return replace(gpu, processes=(*(gpu.processes or ()), *added)) if added else gpu
+    return found

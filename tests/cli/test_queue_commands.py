@@ -201,16 +201,10 @@ def test_rm_undo_and_empty(runs: Path) -> None:
     assert "is not in" in fail("rm", "--undo", run.id)
 
 
-def test_started_run_is_not_removed(runs: Path) -> None:
-    (run_id,) = sweep()
-    update_queue(runs, lambda queue: queue.with_changes([run_id], device_key="cpu"))
-    assert f"clarinet stop {run_id}" in fail("rm", run_id)
-
-
 def test_tags_and_notes(runs: Path) -> None:
     first, second = make_run(runs), make_run(runs)
-    succeed("tag", first.id, second.id, "--add", "icml", "--add", "draft")
-    succeed("tag", second.id, "--drop", "icml")
+    assert succeed("tag", first.id, second.id, "--add", "icml", "--add", "draft") == "2 runs tagged\n"
+    assert succeed("tag", second.id, "--drop", "icml") == "1 run untagged\n"
     succeed("note", first.id, "diverged, try a lower rate")
     assert succeed("ls", "tag:icml", "-q").split() == [first.id]
     assert set(succeed("ls", "tag:draft", "-q").split()) == {first.id, second.id}
@@ -228,15 +222,11 @@ def test_database_path_option(tmp_path: Path, runs: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "local" / "h.db").exists()
 
 
-def test_queue_without_a_command_prints_json(runs: Path) -> None:
-    (run_id,) = sweep()
-    assert [entry["id"] for entry in json.loads(succeed("queue", "--json"))] == [run_id]
-
-
 def test_slots_of_an_absent_device_change_nothing(runs: Path) -> None:
     assert 'got "bogus"' in fail("queue", "slots", "gpu=2", "bogus=3")
     assert "there is no cuda:7 here" in fail("queue", "slots", "cuda:7=2")
-    assert "expected 1 to 64" in fail("queue", "slots", "gpu=2", "cpu=65")
+    for count in (0, 65):
+        assert "expected 1 to 64" in fail("queue", "slots", "gpu=2", f"cpu={count}")
     assert "DEVICE=COUNT" in fail("queue", "slots", "cpu=" + "9" * 5000)
     assert read_queue(runs).slots == {}
 
@@ -273,12 +263,6 @@ def test_rm_restores_by_prefix_and_rejects_unused_arguments(runs: Path) -> None:
     assert "abc1 restored" in succeed("rm", "--undo", "abc")
     succeed("rm", "abc1")
     assert "Delete 1 removed run for good?" in run_command("rm", "--empty", input="n\n").output
-
-
-def test_singular_and_plural(runs: Path) -> None:
-    make_run(runs, id="abc1"), make_run(runs, id="abc2")
-    assert succeed("tag", "abc1", "--add", "x") == "1 run tagged\n"
-    assert succeed("tag", "abc1", "abc2", "--drop", "x") == "2 runs untagged\n"
 
 
 def test_absent_device_is_rejected_before_queueing(tmp_path: Path, runs: Path) -> None:

@@ -105,13 +105,6 @@ def test_a_moved_run_takes_the_priority_of_its_position(tmp_path: Path) -> None:
     assert order(runs_dir) == [c, b, a]
 
 
-def test_the_whole_queue_is_paused(tmp_path: Path) -> None:
-    LocalPlace(tmp_path).pause(True)
-    assert read_queue(tmp_path).paused
-    LocalPlace(tmp_path).pause(False)
-    assert not read_queue(tmp_path).paused
-
-
 def start_everything(runs_dir: Path) -> None:
     """Mark all waiting runs as started, as a fast supervisor does."""
     waiting = [entry.id for entry in read_queue(runs_dir).waiting]
@@ -290,10 +283,3 @@ def test_a_symbolic_link_as_trash_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="symbolic link"):
         empty_trash(runs_dir)
     assert run.path.exists()
-
-
-@pytest.mark.parametrize("count", [0, 65])
-def test_slots_have_bounds(tmp_path: Path, count: int) -> None:
-    with pytest.raises(InputError, match="expected 1 to 64"):
-        LocalPlace(tmp_path).set_slots({"gpu": 2, "cpu": count})
-    assert read_queue(tmp_path).slots == {}
