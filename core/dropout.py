@@ -12,6 +12,8 @@ Share = tuple[float, int]
 class Dropout(nn.Module):
     """nn.Dropout that draws from the generator of `set_dropout_generator`, or takes what `DropoutFactors` drew."""
 
+    drops_channels = False
+
     def __init__(self, p: float, width: int | None = None) -> None:
         """`width` is the number of decisions for one row; None is found in the first call."""
         super().__init__()
@@ -25,26 +27,19 @@ class Dropout(nn.Module):
         if not self.training or self.p == 0:
             return x
         factors, self.factors = self.factors, None
-        shape = self.shape_of_decisions(x)
+        # One element for each decision to keep or drop, which broadcasts to x.
+        shape = torch.Size((*x.shape[:2], 1, 1)) if self.drops_channels else x.shape
         if factors is None:
             self.width = shape[1:].numel()
             drawn = torch.empty(shape, dtype=torch.int32, device=x.device).random_(generator=self.generator)
             factors = _factors(drawn, self.p, x.dtype)
         return x * factors.view(shape).to(x.dtype)
 
-    def shape_of_decisions(self, x: Tensor) -> torch.Size:
-        """Return a shape with one element for each decision to keep or drop, which broadcasts to that of x."""
-        return x.shape
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
-
 
 class ChannelDropout(Dropout):
     """nn.Dropout2d likewise, which keeps or drops whole channels."""
 
-    def shape_of_decisions(self, x: Tensor) -> torch.Size:
-        return torch.Size((*x.shape[:2], 1, 1))
+    drops_channels = True
 
 
 class DropoutFactors:
@@ -70,10 +65,14 @@ class DropoutFactors:
         self.layouts[phase] = self._used = []
         self._drawn = []
         if layout:
-            thresholds, scales = self._thresholds_and_scales(phase, layout)
+            if phase not in self._constants or self._constants[phase][0] != layout:
+                device = self.generator.device
+                limits = [torch.full((size,), _threshold(p), dtype=torch.int32, device=device) for p, size in layout]
+                factors = [torch.ones(size, device=device).div_(1 - p) for p, size in layout]
+                self._constants[phase] = (layout, torch.cat(limits), torch.cat(factors))
+            _, thresholds, scales = self._constants[phase]
             drawn = torch.empty_like(thresholds).random_(generator=self.generator)
-            factors = scales * (drawn < thresholds)
-            parts = torch.split(factors, [size for _, size in layout])
+            parts = torch.split(scales * (drawn < thresholds), [size for _, size in layout])
             self._drawn = list(zip(layout, parts, strict=True))[::-1]
 
     def assign(self, network: nn.Module, rows: int) -> None:
@@ -95,14 +94,6 @@ class DropoutFactors:
         p, size = share
         drawn = torch.empty(size, dtype=torch.int32, device=self.generator.device).random_(generator=self.generator)
         return _factors(drawn, p, torch.float32)
-
-    def _thresholds_and_scales(self, phase: str, layout: list[Share]) -> tuple[Tensor, Tensor]:
-        if phase not in self._constants or self._constants[phase][0] != layout:
-            device = self.generator.device
-            thresholds = [torch.full((size,), _threshold(p), dtype=torch.int32, device=device) for p, size in layout]
-            scales = [torch.ones(size, device=device).div_(1 - p) for p, size in layout]
-            self._constants[phase] = (layout, torch.cat(thresholds), torch.cat(scales))
-        return self._constants[phase][1:]
 
     def state(self) -> dict[str, Any]:
         return {phase: [list(share) for share in layout] for phase, layout in self.layouts.items()}

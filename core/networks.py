@@ -128,13 +128,26 @@ def build_classifier(
     centre_crop: float = 0.0,
 ) -> Classifier:
     """Return G and F for images of `shape`, initialised from the global generator; `weights` is a file for a resnet."""
-    classifier = _build_classifier(network, shape, classes, weights)
+    network = choose_network(shape) if network == "auto" else network
+    if weights and not network.startswith("resnet"):
+        raise InputError(f"weights: only resnet18 and resnet50 take a weights file, the network is {network}")
+    if network == "dtn" and shape != PAPER_SHAPES[network]:
+        sizes = f"takes images of {_format_shape(PAPER_SHAPES[network])}, these are {_format_shape(shape)}"
+        raise InputError(f"network: {network} {sizes}; use auto")
+    if network == "lenet":
+        classifier = Classifier(_lenet(shape), 500, classes)
+    elif network in ("dtn", "convnet"):
+        classifier = Classifier(_convnet(shape), 512, classes)
+    elif network in ("resnet18", "resnet50"):
+        classifier = Classifier(_resnet(network, shape, weights), 512 if network == "resnet18" else 2048, classes)
+    else:
+        raise InputError(f"network: expected one of auto, lenet, dtn, convnet, resnet18, resnet50, got {network!r}")
     if bottleneck:
         narrow = nn.Sequential(classifier.extractor, nn.Linear(classifier.width, bottleneck))
         classifier = Classifier(narrow, bottleneck, classes, backbone=classifier.extractor)
     if imagenet_scaling and shape[2] not in (1, 3):
         raise InputError(f"imagenet_scaling: expected images of 1 or 3 channels, these are {_format_shape(shape)}")
-    if imagenet_scaling and shape[2] == 1 and not isinstance(_first_part(classifier.extractor), _GreyToColour):
+    if imagenet_scaling and shape[2] == 1 and not network.startswith("resnet"):
         raise InputError("imagenet_scaling: grey images need resnet18 or resnet50, which take them as colour")
     classifier.scales_images, classifier.scales_as_imagenet = scale_each_image, imagenet_scaling
     classifier.centre_crop = centre_crop
@@ -145,29 +158,6 @@ def network_options(config: RunConfig) -> dict[str, Any]:
     """Return the settings of a network that its weights do not contain."""
     names = ("scale_each_image", "imagenet_scaling", "bottleneck", "centre_crop")
     return {name: getattr(config, name) for name in names}
-
-
-def _first_part(module: nn.Module) -> nn.Module:
-    """Return the innermost first module of nested sequences."""
-    while isinstance(module, nn.Sequential):
-        module = module[0]
-    return module
-
-
-def _build_classifier(network: str, shape: Shape, classes: int, weights: str) -> Classifier:
-    network = choose_network(shape) if network == "auto" else network
-    if weights and not network.startswith("resnet"):
-        raise InputError(f"weights: only resnet18 and resnet50 take a weights file, the network is {network}")
-    if network == "dtn" and shape != PAPER_SHAPES[network]:
-        sizes = f"takes images of {_format_shape(PAPER_SHAPES[network])}, these are {_format_shape(shape)}"
-        raise InputError(f"network: {network} {sizes}; use auto")
-    if network == "lenet":
-        return Classifier(_lenet(shape), 500, classes)
-    if network in ("dtn", "convnet"):
-        return Classifier(_convnet(shape), 512, classes)
-    if network in ("resnet18", "resnet50"):
-        return Classifier(_resnet(network, shape, weights), 512 if network == "resnet18" else 2048, classes)
-    raise InputError(f"network: expected one of auto, lenet, dtn, convnet, resnet18, resnet50, got {network!r}")
 
 
 def _format_shape(shape: Shape) -> str:
@@ -246,21 +236,17 @@ def _resnet(network: str, shape: Shape, weights: str) -> nn.Module:
     resnet: nn.Module = getattr(torchvision().models, network)(weights=None)
     resnet.fc = nn.Identity()
     if weights:
-        _load_weights(resnet, network, Path(weights))
+        # G's weights, without those of the file's last layer.
+        try:
+            state = torch.load(weights, map_location="cpu", weights_only=True)
+        except FileNotFoundError:
+            raise InputError(f"weights: {Path(weights)}: no such file") from None
+        except Exception as error:  # a damaged file makes the unpickler raise anything
+            raise InputError(
+                f"weights: {Path(weights)} cannot be read as a file of plain weights (torch.save of a state_dict)"
+            ) from error
+        try:
+            resnet.load_state_dict({name: value for name, value in state.items() if not name.startswith("fc.")})
+        except (AttributeError, RuntimeError):
+            raise InputError(f"weights: the weights in {Path(weights)} are not those of {network}") from None
     return nn.Sequential(_GreyToColour(), resnet) if shape[2] == 1 else resnet
-
-
-def _load_weights(resnet: nn.Module, network: str, path: Path) -> None:
-    """Load G's weights without those of the file's last layer."""
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise InputError(f"weights: {path}: no such file") from None
-    except Exception as error:  # a damaged file makes the unpickler raise anything
-        raise InputError(
-            f"weights: {path} cannot be read as a file of plain weights (torch.save of a state_dict)"
-        ) from error
-    try:
-        resnet.load_state_dict({name: value for name, value in state.items() if not name.startswith("fc.")})
-    except (AttributeError, RuntimeError):
-        raise InputError(f"weights: the weights in {path} are not those of {network}") from None

@@ -54,11 +54,9 @@ def resolve(
             wanted, got = format_value(value), format_value(requested[key])
             raise InputError(f"{source}: {key}: {spec.name} is defined by {key} = {wanted}, got {got}")
     config = _complete(requested, preset, spec, task, source, cores)
-    return _fit_batches(config, requested, task) if task.is_custom else config
-
-
-def _fit_batches(config: RunConfig, requested: Mapping[str, Any], task: Task) -> RunConfig:
-    """Return the configuration with batch sizes for few custom images, unless the user has chosen them."""
+    if not task.is_custom:
+        return config
+    # Few custom images need smaller batches, unless the user has chosen their size.
     from core.data.custom_domains import fit_batch_size
 
     stage1 = config.stage1

@@ -88,17 +88,12 @@ def parse_domain(text: str) -> Domain:
     known = DOMAINS.get(text) or DOMAINS_BY_NAME.get(text.lower() if len(text) > 1 else text)
     if known:
         return known
-    path = _custom_path(text)
-    if path is not None:
-        return Domain(letter=str(path), name=path.name, title=path.name, folder=path)
-    letters = ", ".join(f"{domain.letter} ({domain.name})" for domain in DOMAINS.values())
-    raise InputError(f'task: "{text}" is neither a folder, an .npz file nor one of {letters}')
-
-
-def _custom_path(text: str) -> Path | None:
-    """Return the absolute path of a folder or .npz file; None if there is none."""
     try:
         path = Path(text).expanduser()
-        return path.resolve() if path.is_dir() or (path.suffix == ".npz" and path.is_file()) else None
+        if path.is_dir() or (path.suffix == ".npz" and path.is_file()):
+            path = path.resolve()
+            return Domain(letter=str(path), name=path.name, title=path.name, folder=path)
     except (OSError, RuntimeError):  # the name is too long, the folder unreadable, or the user unknown
-        return None
+        pass
+    letters = ", ".join(f"{domain.letter} ({domain.name})" for domain in DOMAINS.values())
+    raise InputError(f'task: "{text}" is neither a folder, an .npz file nor one of {letters}')

@@ -113,7 +113,8 @@ class _BatchDataset(torch.utils.data.Dataset[Tensor]):
         return find_in_file(self._images)
 
     def __setstate__(self, part: FilePart) -> None:
-        self._images = part.map()
+        path, offset, shape = part
+        self._images = np.memmap(path, np.uint8, "r", offset, shape)
 
 
 def place_images(

@@ -20,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.files import is_writable
+from core.files import atomic_writer, is_writable
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,9 @@ class Scratch:
     data_dir: Path
     limit: float
 
-    def is_too_large(self, size: int) -> bool:
-        return size > self.limit
-
     def empty(self, shape: tuple[int, ...]) -> NDArray[np.uint8]:
         """Return a writable array, in memory or in a file."""
-        if not self.is_too_large(int(np.prod(shape, dtype=np.int64))):
+        if int(np.prod(shape, dtype=np.int64)) <= self.limit:
             return np.empty(shape, dtype=np.uint8)
         return np.lib.format.open_memmap(self._file(), mode="w+", dtype=np.uint8, shape=shape)
 
@@ -65,16 +62,8 @@ class Scratch:
         return folder
 
 
-@dataclass(frozen=True)
-class FilePart:
-    """Where the bytes of an array are in a file: all that another process needs to map it."""
-
-    path: str
-    offset: int
-    shape: tuple[int, ...]
-
-    def map(self) -> NDArray[np.uint8]:
-        return np.memmap(self.path, np.uint8, "r", self.offset, self.shape)
+FilePart = tuple[str, int, tuple[int, ...]]
+"""The path, offset and shape of an array in a file: all that another process needs to map it."""
 
 
 def find_in_file(array: NDArray[np.uint8]) -> FilePart:
@@ -87,7 +76,7 @@ def find_in_file(array: NDArray[np.uint8]) -> FilePart:
     start = np.frombuffer(mapped._mmap, dtype=np.uint8)
     from_start = array.__array_interface__["data"][0] - start.__array_interface__["data"][0]
     offset = mapped.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
-    return FilePart(str(Path(mapped.filename).absolute()), offset + from_start, array.shape)
+    return str(Path(mapped.filename).absolute()), offset + from_start, array.shape
 
 
 def _remove(path: Path, owner: int) -> None:
@@ -136,7 +125,13 @@ class CachedArray:
                 if path.lstat().st_mtime < time.time() - UNUSED_SECONDS:
                     path.unlink(missing_ok=True)
             if shutil.disk_usage(self.path.parent).free > 2 * x.nbytes:
-                _write(self.path, x)
+                # Only this user can read it, as photographs may be private; the name is removed with the old files.
+                temporary = self.path.with_name(f"{self.path.name}-{os.getpid()}")
+                with atomic_writer(self.path, 0o600, temporary=temporary) as file:
+                    file.write(MAGIC)
+                    for chunk in _chunks(x):
+                        file.write(chunk)
+                    file.write(_checksum(x))
         except OSError:
             return
 
@@ -194,22 +189,6 @@ def _try_lock(descriptor: int) -> bool:
     except OSError:
         return True
     return True
-
-
-def _write(path: Path, x: NDArray[np.uint8]) -> None:
-    """Write a file that only this user can read, as photographs may be private, and that appears complete."""
-    handle, name = tempfile.mkstemp(prefix=f"{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC)
-            for chunk in _chunks(x):
-                file.write(chunk)
-            file.write(_checksum(x))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 def _checksum(x: NDArray[np.uint8]) -> bytes:

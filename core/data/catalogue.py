@@ -1,6 +1,5 @@
 """The known domains in the data folder: which are present, how to get the others, and whether their files are right."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -27,7 +26,7 @@ from core.data.digit_domains import (
 from core.data.labels import encode_labels
 from core.data.synthetic import TEST_FILE, TRAIN_FILE, read_record
 from core.errors import InputError
-from core.tasks import DOMAINS_BY_NAME, Domain
+from core.tasks import DOMAINS_BY_NAME
 
 ORIGINS = {
     FileFormat.TORCHVISION: "torchvision files",
@@ -61,34 +60,32 @@ class DomainStatus:
 
 def list_domains(data_dir: Path) -> tuple[DomainStatus, ...]:
     """Return every known domain, in the order of the paper's letters."""
-    return tuple(_read_status(domain, data_dir) for domain in DOMAINS_BY_NAME.values())
-
-
-def _read_status(domain: Domain, data_dir: Path) -> DomainStatus:
-    files = find_domain_files(domain.name, data_dir)
-    train, test = (None, None) if files is None else _count_splits(domain.name, files)
-    return DomainStatus(
-        name=domain.name,
-        letter=domain.letter,
-        title=domain.title,
-        present=files is not None,
-        format=files.format if files else None,
-        origin=_describe_origin(files) if files else "",
-        train=train,
-        test=test,
-        published=PUBLISHED_SIZES[domain.name],
-        advice="" if files else GET_COMMANDS[domain.name] + ADVICE.get(domain.name, ""),
-    )
-
-
-def _describe_origin(files: DomainFiles) -> str:
-    if not files.is_generated:
-        return ORIGINS[files.format]
-    try:
-        photographs = read_record(files.folder).photographs
-    except InputError:
-        return ORIGINS[files.format] + "; the record is damaged"
-    return ORIGINS[files.format] + (f" (from {photographs})" if photographs else "")
+    statuses = []
+    for domain in DOMAINS_BY_NAME.values():
+        files = find_domain_files(domain.name, data_dir)
+        train, test = (None, None) if files is None else _count_splits(domain.name, files)
+        origin = ORIGINS[files.format] if files else ""
+        if files and files.is_generated:
+            try:
+                photographs = read_record(files.folder).photographs
+                origin += f" (from {photographs})" if photographs else ""
+            except InputError:
+                origin += "; the record is damaged"
+        statuses.append(
+            DomainStatus(
+                name=domain.name,
+                letter=domain.letter,
+                title=domain.title,
+                present=files is not None,
+                format=files.format if files else None,
+                origin=origin,
+                train=train,
+                test=test,
+                published=PUBLISHED_SIZES[domain.name],
+                advice="" if files else GET_COMMANDS[domain.name] + ADVICE.get(domain.name, ""),
+            )
+        )
+    return tuple(statuses)
 
 
 def _count_splits(name: str, files: DomainFiles) -> tuple[int | None, int | None]:
@@ -157,35 +154,30 @@ def verify_domain(name: str, data_dir: Path) -> list[Finding]:
     files = find_domain_files(name, data_dir)
     if files is None:
         raise missing_domain_error(name, data_dir)
-    findings = list(_check_checksums(name, data_dir, files))
+    findings = []
+    if files.format is FileFormat.TORCHVISION:  # other files have no published checksums
+        from core.data.download import downloads, md5_of
+
+        if name == "mnist":
+            expected = {data_dir / name / MNIST_RAW / file: md5 for file, md5 in MNIST_MD5.items()}
+        else:
+            expected = {download.path: download.md5 for download in downloads(name, data_dir)}
+        for path, md5 in expected.items():
+            if md5_of(path) != md5:
+                findings.append(Finding(name, "doubtful", f"{path}: checksum differs from the published file"))
     try:
-        findings += _check_content(name, data_dir, files)
+        findings.append(_check_content(name, data_dir, files))
     except InputError as error:
         findings.append(Finding(name, "bad", str(error)))
     return findings
 
 
-def _check_checksums(name: str, data_dir: Path, files: DomainFiles) -> Iterator[Finding]:
-    """Compare the checksums of torchvision's files; other files have no published ones."""
-    if files.format is not FileFormat.TORCHVISION:
-        return
-    from core.data.download import downloads, md5_of
-
-    if name == "mnist":
-        expected = {data_dir / name / MNIST_RAW / file: md5 for file, md5 in MNIST_MD5.items()}
-    else:
-        expected = {download.path: download.md5 for download in downloads(name, data_dir)}
-    for path, md5 in expected.items():
-        if md5_of(path) != md5:
-            yield Finding(name, "doubtful", f"{path}: checksum differs from the published file")
-
-
-def _check_content(name: str, data_dir: Path, files: DomainFiles) -> Iterator[Finding]:
+def _check_content(name: str, data_dir: Path, files: DomainFiles) -> Finding:
     """Check shapes, labels and counts; a wrong shape or label is an InputError."""
     train, test = read_domain_files(name, files, Scratch(data_dir, float("inf")))
     counts = (len(train), len(test))
     for split in (train, test):
-        y = encode_labels(split, CLASSES).y
+        y, _ = encode_labels(split, CLASSES)
         if len(unknown := np.flatnonzero(y < 0)):
             raise InputError(f"{split.origin}: image {unknown[0]} has no label")
         if len(absent := np.flatnonzero(np.bincount(y, minlength=len(CLASSES)) == 0)):
@@ -199,9 +191,8 @@ def _check_content(name: str, data_dir: Path, files: DomainFiles) -> Iterator[Fi
     height, width, channels = train.images.shape
     summary = f"{counts[0]} + {counts[1]} images of {height}×{width}×{channels}, labels 0 to 9"
     if files.is_generated:
-        yield Finding(name, "good", f"{summary}; {read_record(files.folder).description}")
-    elif counts == PUBLISHED_SIZES[name]:
-        yield Finding(name, "good", f"{summary}, complete")
-    else:
-        published = PUBLISHED_SIZES[name]
-        yield Finding(name, "doubtful", f"{summary}; published with {published[0]} + {published[1]}")
+        return Finding(name, "good", f"{summary}; {read_record(files.folder).description}")
+    published = PUBLISHED_SIZES[name]
+    if counts == published:
+        return Finding(name, "good", f"{summary}, complete")
+    return Finding(name, "doubtful", f"{summary}; published with {published[0]} + {published[1]}")

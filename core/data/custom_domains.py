@@ -51,10 +51,6 @@ class FolderListing:
     y: tuple[int, ...]
     names: tuple[str, ...] | None
 
-    def to_split(self, shape: Shape, *, cut: bool = False) -> Split:
-        images = FileImages(self.paths, shape, cut)
-        return Split(str(self.folder), images, np.array(self.y, dtype=np.int64), None, self.names)
-
 
 def list_folder(folder: Path) -> FolderListing:
     """List the images of every class folder; without class folders, list unlabelled images."""
@@ -155,7 +151,16 @@ def read_arrays(path: Path, scratch: Scratch) -> Split:
     arrays = _load(path, scratch)
     x = _check_images(path, arrays)
     count = len(x)
-    names = _check_names(path, arrays["classes"]) if "classes" in arrays else None
+    names = None
+    if "classes" in arrays:
+        values = arrays["classes"]
+        if values.ndim != 1 or values.dtype.kind != "U":
+            got = f"{values.dtype} {_format_shape(values)}"
+            raise InputError(f"{path}: classes: expected a list of names (dtype str), got {got}")
+        names = tuple(str(name) for name in values)
+        if len(set(names)) < len(names):
+            duplicate = next(name for name in names if names.count(name) > 1)
+            raise InputError(f'{path}: classes: "{duplicate}" occurs more than once; names must differ')
     y = _check_labels(path, "y", arrays["y"], count) if "y" in arrays else np.full(count, -1, dtype=np.int64)
     ybar = _check_complementary(path, arrays["ybar"], count) if "ybar" in arrays else None
     return Split(str(path), ArrayImages(x), y, ybar, names)
@@ -184,7 +189,7 @@ def _load(path: Path, scratch: Scratch) -> dict[str, NDArray[Any]]:
             arrays = {}
             for key in (key for key in KEYS if f"{key}.npy" in sizes):
                 with archive.open(f"{key}.npy") as member:
-                    if key == "x" and scratch.is_too_large(sizes["x.npy"]):
+                    if key == "x" and sizes["x.npy"] > scratch.limit:
                         arrays[key] = scratch.unpack(member)
                     else:
                         arrays[key] = np.lib.format.read_array(member, allow_pickle=False)
@@ -251,18 +256,6 @@ def _check_complementary(path: Path, values: NDArray[Any], count: int) -> Labels
     return values.astype(np.bool_)
 
 
-def _check_names(path: Path, values: NDArray[Any]) -> tuple[str, ...]:
-    if values.ndim != 1 or values.dtype.kind != "U":
-        raise InputError(
-            f"{path}: classes: expected a list of names (dtype str), got {values.dtype} {_format_shape(values)}"
-        )
-    names = tuple(str(name) for name in values)
-    if len(set(names)) < len(names):
-        duplicate = next(name for name in names if names.count(name) > 1)
-        raise InputError(f'{path}: classes: "{duplicate}" occurs more than once; names must differ')
-    return names
-
-
 def _check_finite(path: Path, key: str, values: NDArray[Any]) -> None:
     if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
         raise InputError(f"{path}: {key} contains values that are not finite; use -1 where a label is unknown")
@@ -295,7 +288,12 @@ def read_custom_domain(
         shape, note = folder_shape(listings, image_size, cut=cut, cache=scratch.cache_folder(), progress=count)
         if note:
             notes.append(f"{domain.title}: {note}")
-    splits: list[Split] = [part.to_split(shape, cut=cut) if isinstance(part, FolderListing) else part for part in parts]
+    splits: list[Split] = []
+    for part in parts:
+        if isinstance(part, FolderListing):
+            y = np.array(part.y, dtype=np.int64)
+            part = Split(str(part.folder), FileImages(part.paths, shape, cut), y, None, part.names)
+        splits.append(part)
     return DomainSplits(
         domain.name,
         domain.title,

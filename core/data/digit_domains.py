@@ -209,11 +209,25 @@ def read_digit_domain(domain: Domain, data_dir: Path, scratch: Scratch, progress
     """Read a known domain; SYN-DIGITS is generated if it is missing."""
     files = find_domain_files(domain.name, data_dir)
     if files is None and domain.name == "synth":
-        return _generate_missing(domain, data_dir, progress)
+        generated = generate_synth(*DEFAULT_SIZES, SYNTH_SEED, partial(progress, f"Generating {domain.title}"))
+        notes = [f"{domain.title} is {generated.record.description}"]
+        try:
+            save_generated(generated, data_dir / domain.name)  # for later runs
+        except OSError:
+            notes.append(f"{domain.title} was not kept: the data folder cannot be written")
+        train, test = (_make_split(f"{domain.title}, generated", part) for part in (generated.train, generated.test))
+        return DomainSplits(domain.name, domain.title, train, test, notes=tuple(notes))
     if files is None:
         raise missing_domain_error(domain.name, data_dir)
     train, test = read_domain_files(domain.name, files, scratch)
-    return DomainSplits(domain.name, domain.title, train, test, notes=_notes(domain, files, train, test))
+    counts, published = (len(train), len(test)), PUBLISHED_SIZES[domain.name]
+    notes = []
+    if files.is_generated:
+        notes = [f"{domain.title} is {read_record(files.folder).description}"]
+    elif counts != published:
+        sizes = f"{counts[0]} + {counts[1]} images, published with {published[0]} + {published[1]}"
+        notes = [f"{domain.title}: {sizes}"]
+    return DomainSplits(domain.name, domain.title, train, test, notes=tuple(notes))
 
 
 def read_domain_files(name: str, files: DomainFiles, scratch: Scratch) -> tuple[Split, Split]:
@@ -269,15 +283,6 @@ def _read_published(name: str, folder: Path, split: int) -> Digits:
     return read_mat(folder / (SVHN_FILES if name == "svhn" else SYNTH_FILES)[split])
 
 
-def _notes(domain: Domain, files: DomainFiles, train: Split, test: Split) -> tuple[str, ...]:
-    if files.is_generated:
-        return (f"{domain.title} is {read_record(files.folder).description}",)
-    counts, published = (len(train), len(test)), PUBLISHED_SIZES[domain.name]
-    if counts == published:
-        return ()
-    return (f"{domain.title}: {counts[0]} + {counts[1]} images, published with {published[0]} + {published[1]}",)
-
-
 def _make_split(origin: str, digits: Digits) -> Split:
     return Split(origin, ArrayImages(digits[0]), digits[1], None, CLASSES)
 
@@ -326,16 +331,3 @@ def _generate_mnistm(
         x = read_images(split.images, np.arange(len(split))[rows], (28, 28, 1), scratch, lambda done, total: None)
         digits.append((x, split.y[rows]))
     return generate_mnistm(digits, seed, photos, progress)
-
-
-def _generate_missing(domain: Domain, data_dir: Path, progress: ProgressCallback) -> DomainSplits:
-    """Generate SYN-DIGITS, and save it for later runs if the data folder is writable."""
-    generated = generate_synth(*DEFAULT_SIZES, SYNTH_SEED, partial(progress, f"Generating {domain.title}"))
-    notes = [f"{domain.title} is {generated.record.description}"]
-    try:
-        save_generated(generated, data_dir / domain.name)
-    except OSError:
-        notes.append(f"{domain.title} was not kept: the data folder cannot be written")
-    origin = f"{domain.title}, generated"
-    train, test = _make_split(origin, generated.train), _make_split(origin, generated.test)
-    return DomainSplits(domain.name, domain.title, train, test, notes=tuple(notes))

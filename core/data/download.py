@@ -9,7 +9,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from core.data.digit_domains import GET_COMMANDS, MNIST_RAW
@@ -99,8 +98,14 @@ def _download(download: Download, path: Path, progress: FileProgress) -> None:
     """Download from the first address that sends the right file."""
     problems: list[str] = []
     for address in download.addresses:
+        request = urllib.request.Request(address, headers={"User-Agent": "clarinet"})
         try:
-            _copy(address, path, partial(progress, path.name))
+            with urllib.request.urlopen(request, timeout=TIMEOUT) as response, path.open("wb") as file:
+                total, done = int(response.headers.get("Content-Length") or 0), 0
+                while chunk := response.read(CHUNK):
+                    file.write(chunk)
+                    done += len(chunk)
+                    progress(path.name, done, total)
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
             problems.append(str(getattr(error, "reason", None) or error))
             continue
@@ -109,13 +114,3 @@ def _download(download: Download, path: Path, progress: FileProgress) -> None:
         problems.append("its checksum is wrong")
     reasons = "; ".join(dict.fromkeys(problems))  # each one once
     raise InputError(f"{download.path.name}: the download failed ({reasons}); try again later")
-
-
-def _copy(address: str, path: Path, progress: Callable[[int, int], None]) -> None:
-    request = urllib.request.Request(address, headers={"User-Agent": "clarinet"})
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as response, path.open("wb") as file:
-        total, done = int(response.headers.get("Content-Length") or 0), 0
-        while chunk := response.read(CHUNK):
-            file.write(chunk)
-            done += len(chunk)
-            progress(done, total)

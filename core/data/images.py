@@ -120,8 +120,12 @@ def decode_image(path: Path, shape: Shape, *, cut: bool = False) -> NDArray[np.u
 
 def read_picture(path: Path, mode: str = "RGB") -> "Image":
     """Return a PNG or JPEG file upright, in eight bits of grey (L) or colour (RGB)."""
+    from PIL.Image import fromarray
+
     with open_image(path) as opened:
-        image = _to_eight_bits(_turn_upright(opened))
+        image = _turn_upright(opened)
+        if image.mode.startswith("I"):  # 16 bits, which Pillow clips at 255 instead of scaling them
+            image = fromarray((np.asarray(image, dtype=np.int64) >> 8).clip(0, 255).astype(np.uint8))
         image.load()
         if image.mode == "P" and image.palette is None:
             raise ValueError("it has no palette")
@@ -176,15 +180,6 @@ def _turn_upright(image: "Image") -> "Image":
     return image if turn is None else image.transpose(turn)
 
 
-def _to_eight_bits(image: "Image") -> "Image":
-    """Scale 16 bits to 8, which Pillow clips at 255 instead."""
-    from PIL import Image
-
-    if not image.mode.startswith("I"):
-        return image
-    return Image.fromarray((np.asarray(image, dtype=np.int64) >> 8).clip(0, 255).astype(np.uint8))
-
-
 def read_images(
     images: ImageSource,
     rows: NDArray[np.int64],
@@ -197,7 +192,7 @@ def read_images(
     """Return the chosen images in `shape`, read batch by batch; the array itself if nothing has to change."""
     if isinstance(images, ArrayImages) and len(rows) == len(images) and images.shape == shape:
         x = images.x
-        if x.flags.c_contiguous and (isinstance(x, np.memmap) or not scratch.is_too_large(x.nbytes)):
+        if x.flags.c_contiguous and (isinstance(x, np.memmap) or x.nbytes <= scratch.limit):
             return x
     out = scratch.empty((len(rows), *shape))
     batch = max(1, BATCH_BYTES // int(np.prod(np.maximum(images.shape, shape))))

@@ -1,6 +1,5 @@
 """Labels: the classes of a task, and complementary labels, which are classes that an image is known not to be."""
 
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
@@ -47,7 +46,7 @@ def common_classes(source: DomainSplits, target: DomainSplits) -> tuple[str, ...
 
 def missing_classes(domain: DomainSplits, classes: tuple[str, ...]) -> str | None:
     """Return a note if a domain with labels has no image of some class."""
-    labels = [encode_labels(split, classes).y for split in domain.splits]
+    labels = [encode_labels(split, classes)[0] for split in domain.splits]
     present = {int(label) for y in labels for label in np.unique(y[y >= 0])}
     absent = {name for number, name in enumerate(classes) if number not in present}
     return f"{domain.title} has no image of {_format_names(absent)}" if present and absent else None
@@ -62,23 +61,15 @@ def _class_names(domain: DomainSplits) -> tuple[str, ...] | None:
     return named[0] if len(named[0]) == len(all_names) else sort_class_names(tuple(all_names))
 
 
-@dataclass(frozen=True)
-class EncodedLabels:
-    """The labels of a split as indices into the task's classes."""
-
-    y: Labels
-    ybar: Mask | None
-
-
-def encode_labels(split: Split, classes: tuple[str, ...]) -> EncodedLabels:
-    """Convert a split's labels to the task's classes; a complementary label must not be the true one."""
+def encode_labels(split: Split, classes: tuple[str, ...]) -> tuple[Labels, Mask | None]:
+    """Return true and complementary labels in the task's classes; an image's own label must not be ruled out."""
     numbers = tuple(str(number) for number in range(len(classes)))
     names = split.names or (numbers if split.label_count else classes)
     indices = np.array([classes.index(name) for name in names] + [-1], dtype=np.int64)
     _check_range(split, "y", split.y, names)
     y = indices[split.y]
     if split.ybar is None:
-        return EncodedLabels(y, None)
+        return y, None
     mask = np.zeros((len(split), len(classes)), dtype=np.bool_)
     if split.ybar.ndim == 2:
         if split.ybar.shape[1] != len(names):
@@ -98,19 +89,7 @@ def encode_labels(split: Split, classes: tuple[str, ...]) -> EncodedLabels:
             f"{split.origin}: image {wrong[0]}: its complementary label {classes[y[wrong[0]]]} is also its true label; "
             "correct one of them"
         )
-    return EncodedLabels(y, mask)
-
-
-def check_source_classes(split: Split, encoded: EncodedLabels, classes: tuple[str, ...]) -> None:
-    """Refuse a source with true labels that has no image of some class."""
-    if encoded.ybar is not None or not (encoded.y >= 0).any():
-        return
-    missing = np.flatnonzero(np.bincount(encoded.y[encoded.y >= 0], minlength=len(classes)) == 0)
-    if len(missing):
-        raise InputError(
-            f"{split.origin}: the source has no image of class {classes[missing[0]]}; add some, or remove the class "
-            "from both domains"
-        )
+    return y, mask
 
 
 def _check_range(split: Split, key: str, labels: Labels, names: tuple[str, ...]) -> None:

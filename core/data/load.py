@@ -12,7 +12,7 @@ from core.data.cache import Scratch
 from core.data.custom_domains import read_custom_domain
 from core.data.digit_domains import read_digit_domain, shuffle_split
 from core.data.images import FileImages, ImageSource, ProgressCallback, can_convert, decode_files, read_images
-from core.data.labels import check_source_classes, common_classes, complementary_mask, encode_labels, missing_classes
+from core.data.labels import common_classes, complementary_mask, encode_labels, missing_classes
 from core.data.task_data import DomainSplits, ImageSet, Split, TaskData
 from core.errors import InputError
 from core.methods import data_seed
@@ -75,14 +75,17 @@ class _Loader:
 
         Complementary labels are drawn before a subset is taken, so that all label budgets share them.
         """
-        encoded = encode_labels(split, classes)
-        if name == "train":
-            check_source_classes(split, encoded, classes)
+        y, ybar = encode_labels(split, classes)
+        if name == "train" and ybar is None and (y >= 0).any():
+            missing = np.flatnonzero(np.bincount(y[y >= 0], minlength=len(classes)) == 0)
+            if len(missing):
+                raise InputError(
+                    f"{split.origin}: the source has no image of class {classes[missing[0]]}; add some, or remove the "
+                    "class from both domains"
+                )
         seed = stream_seed(data_seed(self.config), "complementary labels", domain.name, name)
         true_fraction = self.config.true_fraction if name == "train" else 0.0
-        mask = complementary_mask(
-            encoded.y, encoded.ybar, len(classes), self.config.ybars_per_sample, seed, true_fraction
-        )
+        mask = complementary_mask(y, ybar, len(classes), self.config.ybars_per_sample, seed, true_fraction)
         rows = np.flatnonzero(mask.any(axis=1))
         dropped = len(split) - len(rows)
         if not len(rows):
@@ -91,14 +94,13 @@ class _Loader:
         budget = train_budget if name == "train" else (self.config.test_size, 1.0)
         chosen = rows[self._subset(domain, name, len(rows), *budget)]
         x = self._read_images(domain, split, chosen, shape)
-        ybar = mask[chosen] if mask.any() else None
-        return ImageSet(x, encoded.y[chosen], ybar), dropped
+        return ImageSet(x, y[chosen], mask[chosen] if mask.any() else None), dropped
 
     def target_set(
         self, domain: DomainSplits, split: Split, name: str, classes: tuple[str, ...], shape: Shape
     ) -> ImageSet:
         """Return target images; their labels are for evaluation only."""
-        y = encode_labels(split, classes).y
+        y, _ = encode_labels(split, classes)
         size = self.config.target_size if name == "train" else self.config.test_size
         chosen = self._subset(domain, name, len(split), size, 1.0)
         return ImageSet(self._read_images(domain, split, chosen, shape), y[chosen], None)

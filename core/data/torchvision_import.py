@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import Any
 
 _declared: list[Any] = []
-"""Keeps the declarations below alive; torch drops them with the object."""
+"""Keeps declarations alive; torch drops them with the object."""
 
 
 def torchvision() -> ModuleType:
@@ -17,7 +17,13 @@ def torchvision() -> ModuleType:
             raise
     for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
         del sys.modules[name]
-    _declare_operators()
+    # The schemas of the two operators that importing torchvision requires.
+    from torch.library import Library
+
+    library: Any = Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+    for name in ("nms", "qnms"):
+        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    _declared.append(library)
     return _import()
 
 
@@ -28,13 +34,3 @@ def _import() -> ModuleType:
 
     module: ModuleType = torchvision
     return module
-
-
-def _declare_operators() -> None:
-    """Declare the schemas of the two operators that importing torchvision requires."""
-    from torch.library import Library
-
-    library: Any = Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
-    for name in ("nms", "qnms"):
-        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    _declared.append(library)

@@ -10,14 +10,14 @@ from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Optimizer
+from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from core.config import RunConfig
 from core.dropout import DropoutFactors, disable_dropout, set_dropout_generator
 from core.errors import InputError, describe_error
 from core.methods import StageSpec
 from core.methods.augment import crop_and_flip, jitter, recolour
-from core.methods.optimizers import LossScale, build_optimizer, parameter_groups
+from core.methods.optimizers import LossScale
 from core.methods.optimizers import apply_gradients as apply_gradients
 from core.methods.plan import StagePlan
 from core.networks import Classifier, Discriminator, build_classifier, network_options
@@ -216,11 +216,22 @@ class Algorithm(ABC):
         return module
 
     def make_optimizer(self, name: str, modules: Iterable[nn.Module], algorithm: str, rate: float) -> Optimizer:
-        """Return sgd, adam or adamw with the configured weight decay; checkpoints store it under `name`."""
+        """Return sgd, adam or adamw, which keeps weight decay out of the moments; checkpoints store it under `name`."""
         parameters = [parameter for module in modules for parameter in module.parameters()]
-        groups = parameter_groups(parameters, self.classifier.backbone_parameters, rate, self.config.backbone_rate)
+        groups: list[Any] = parameters
+        backbone, factor = self.classifier.backbone_parameters, self.config.backbone_rate
+        if factor != 1 and (slow := [parameter for parameter in parameters if parameter in backbone]):
+            # The backbone has a rate of its own; that of the first group is recorded.
+            fast = [parameter for parameter in parameters if parameter not in backbone]
+            groups = [{"params": fast}, {"params": slow, "lr": rate * factor, "rate_factor": factor}]
         settings = self.config.stage1 if self.problem.stage_plan.spec.stage1 else self.config
-        optimizer = build_optimizer(self.config.optimizer if algorithm == "same" else algorithm, groups, rate, settings)
+        algorithm = self.config.optimizer if algorithm == "same" else algorithm
+        common: dict[str, Any] = {"lr": rate, "weight_decay": settings.weight_decay, "fused": True}
+        optimizer: Optimizer
+        if algorithm == "sgd":
+            optimizer = SGD(groups, momentum=settings.momentum, **common)
+        else:
+            optimizer = (Adam if algorithm == "adam" else AdamW)(groups, **common)
         self.rates[name], self.optimizers[name] = rate, optimizer
         if self.loss_scale:
             self.loss_scale.add_optimizer(optimizer)
@@ -260,16 +271,12 @@ class Algorithm(ABC):
             images = recolour(images, self.generators["recolour"])
         return images
 
-    @property
-    def joins_domains(self) -> bool:
-        """Whether one pass has both domains; with two, a loss of the source alone has half of the backward pass."""
-        if self.classifier.has_batch_norm:
-            return self.config.batch_norm == "shared"
-        return self.saves_launches
-
     def forward(self, source: Tensor, target: Tensor | None) -> tuple[Outputs, Outputs | None]:
         """Run G and F on both domains, together or apart."""
-        if target is None or not self.joins_domains:
+        # With a pass for each domain, a loss of the source alone has half of the backward pass.
+        has_batch_norm = self.classifier.has_batch_norm
+        is_joint = self.config.batch_norm == "shared" if has_batch_norm else self.saves_launches
+        if target is None or not is_joint:
             # Around both passes, which then share converted weights; on the CPU, gradients are added in float32.
             with self.autocast() if self.saves_launches else nullcontext():
                 return self._forward_one(source), None if target is None else self._forward_one(target)

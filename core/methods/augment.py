@@ -24,9 +24,7 @@ def jitter(images: Tensor, strength: float, generator: Generator) -> Tensor:
         size * cos / aspect,
         SHIFT * down,
     )
-    transformation = torch.stack(rows, dim=1).view(-1, 2, 3)
-    grid = functional.affine_grid(transformation, list(images.shape), align_corners=False)
-    return functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
+    return _transform(images, rows)
 
 
 def crop_and_flip(images: Tensor, crop: float, flip: bool, generator: Generator) -> Tensor:
@@ -40,6 +38,11 @@ def crop_and_flip(images: Tensor, crop: float, flip: bool, generator: Generator)
     mirror = torch.where(drawn[3] < 0.5, -1.0, 1.0).to(size) if flip else torch.ones_like(size)
     zero = torch.zeros_like(size)
     rows = (size * mirror, zero, right, zero, size, down)
+    return _transform(images, rows)
+
+
+def _transform(images: Tensor, rows: tuple[Tensor, ...]) -> Tensor:
+    """Apply the affine transformations whose two rows are given, one value for each image."""
     transformation = torch.stack(rows, dim=1).view(-1, 2, 3)
     grid = functional.affine_grid(transformation, list(images.shape), align_corners=False)
     return functional.grid_sample(images, grid, padding_mode="border", align_corners=False)

@@ -1,14 +1,12 @@
-"""Optimizers: their choice, groups of parameters, a step along computed gradients, and loss scaling for float16."""
+"""A step of an optimizer along computed gradients, and loss scaling for float16."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.optim import Optimizer
 from torch.utils._pytree import tree_map_only
-
-from core.config import RunConfig, Stage1
 
 INITIAL_SCALE, GROWTH, BACKOFF, INTERVAL = 2.0**16, 2.0, 0.5, 2000
 """As in torch's GradScaler, which needs one loss and waits for the device unless optimizers are fused."""
@@ -73,25 +71,6 @@ class _ScaledGradient(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (factor,) = ctx.saved_tensors
         return (gradient * factor).to(ctx.dtype), None
-
-
-def build_optimizer(algorithm: str, groups: list[Any], rate: float, settings: RunConfig | Stage1) -> Optimizer:
-    """Return sgd, adam or adamw, which keeps weight decay out of the moments."""
-    common: dict[str, Any] = {"lr": rate, "weight_decay": settings.weight_decay, "fused": True}
-    if algorithm == "sgd":
-        return SGD(groups, momentum=settings.momentum, **common)
-    return (Adam if algorithm == "adam" else AdamW)(groups, **common)
-
-
-def parameter_groups(
-    parameters: Sequence[nn.Parameter], backbone: Set[nn.Parameter], rate: float, factor: float
-) -> list[Any]:
-    """Return all parameters, or two groups if the backbone has a rate of its own; that of the first is recorded."""
-    slow = [parameter for parameter in parameters if parameter in backbone]
-    if factor == 1 or not slow:
-        return list(parameters)
-    fast = {"params": [parameter for parameter in parameters if parameter not in backbone]}
-    return [fast, {"params": slow, "lr": rate * factor, "rate_factor": factor}]
 
 
 def apply_gradients(optimizer: Optimizer, parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:

@@ -1,6 +1,6 @@
 """A trained classifier, ready to use: of a run's final weights, of a checkpoint, or before training."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,12 +95,6 @@ class Model:
     @torch.inference_mode()
     def _forward(self, images: NDArray[np.uint8]) -> tuple[Tensor, Tensor]:
         """Return logits and features."""
-        empty = torch.empty(0, self.network.width), torch.empty(0, len(self.classes))
-        outputs = [self.network(batch) for batch in self._batches(images)] or [empty]
-        features, logits = (torch.cat(parts) for parts in zip(*outputs, strict=True))
-        return logits, features
-
-    def _batches(self, images: NDArray[np.uint8]) -> Iterator[Tensor]:
         x = images[..., None] if images.ndim == 3 else images
         if x.dtype != np.uint8 or x.ndim != 4 or is_one_image(images):
             raise InputError(f"images: expected uint8 (N, H, W, C), got {images.dtype} {images.shape}")
@@ -108,9 +102,15 @@ class Model:
             wanted = "×".join(map(str, self.info.shape))
             raise InputError(f"images: expected (N, H, W, C) that can be converted to {wanted}, got {x.shape}")
         count = max(1, BATCH_BYTES // (4 * int(np.prod(self.info.shape))))
+        outputs = []
         for start in range(0, len(x), count):
             converted = convert_images(x[start : start + count], self.info.shape, cut=self.cuts_images)
-            yield normalise(torch.from_numpy(np.array(converted)).to(self.device), channels_last=False)
+            batch = normalise(torch.from_numpy(np.array(converted)).to(self.device), channels_last=False)
+            outputs.append(self.network(batch))
+        if not outputs:
+            return torch.empty(0, len(self.classes)), torch.empty(0, self.network.width)
+        features, logits = (torch.cat(parts) for parts in zip(*outputs, strict=True))
+        return logits, features
 
 
 def load_model(path: Path | str, device: str = "cpu") -> Model:

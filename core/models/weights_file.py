@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from core.config import RunConfig, convert_settings
 from core.data.task_data import MAX_CLASSES, MAX_NAME
 from core.errors import InputError
-from core.files import partial_path, replace_file
 from core.metrics import METRICS
 from core.networks import Classifier, build_classifier, choose_network, network_options
 from core.tasks import Shape
@@ -112,11 +111,6 @@ MODEL_FILE = f"model{SUFFIX}"
 def epoch_file(epoch: int) -> str:
     """Return the name of the file with the weights of an epoch, for runs that keep all of them."""
     return f"model-{epoch:05d}{SUFFIX}"
-
-
-def write_weights(path: Path, network: nn.Module, info: ModelInfo) -> None:
-    """Write a file atomically; OSError if that fails."""
-    replace_file(path, encode_weights(network, info), temporary=partial_path(path))
 
 
 def encode_weights(network: nn.Module, info: ModelInfo) -> bytes:

@@ -47,7 +47,7 @@ class DeviceNumbers:
             if self._values[name] != value:
                 self._tensors[name].fill_(value)
         self._values = values
-        self.algorithm.captured_lambda = self.lambda_of
+        self.algorithm.captured_lambda = lambda delay: self._tensors[f"lambda {delay}"]
         for name, group in groups.items():
             group["lr"] = self._tensors[name]
             if "capturable" in group:  # Adam asks for it; SGD needs none
@@ -60,9 +60,6 @@ class DeviceNumbers:
                 group["lr"] = values[name]
                 if "capturable" in group:
                     group["capturable"] = False
-
-    def lambda_of(self, delay_epochs: int) -> Tensor:
-        return self._tensors[f"lambda {delay_epochs}"]
 
     def contains(self, value: object) -> bool:
         return any(tensor is value for tensor in self._tensors.values())

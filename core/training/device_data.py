@@ -1,7 +1,6 @@
 """A task's data on the device: images, labels and test sets."""
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,14 +64,6 @@ class DeviceData:
             raise InputError(f"method: {method} needs true source labels, but {int((y < 0).sum())} are unknown")
         return torch.from_numpy(y).to(self.device)
 
-    def check_pseudo_labels(self, labels: Sequence[int]) -> NDArray[np.int64]:
-        checked = np.asarray(labels, dtype=np.int64)
-        if checked.shape != self.task_data.source_train.y.shape:
-            raise InputError(f"pseudo_labels: expected {len(self.source)} labels, got {checked.size}")
-        if checked.min() < 0 or checked.max() >= self.classes:
-            raise InputError(f"pseudo_labels: expected classes from 0 to {self.classes - 1}")
-        return checked
-
 
 def load_device_data(config: RunConfig, data: TaskData, device: torch.device) -> DeviceData:
     def place(images: NDArray[np.uint8]) -> Images:
@@ -103,8 +94,3 @@ def load_device_data(config: RunConfig, data: TaskData, device: torch.device) ->
         source_test=make_test_set(data.source_test, data.source_train, source, True) if data.source_test else None,
         target_test=make_test_set(data.target_test, data.target_train, target, False),
     )
-
-
-def hash_labels(labels: NDArray[np.int64]) -> str:
-    """Return twelve hex digits that identify a set of pseudo-labels."""
-    return hashlib.blake2b(labels.astype("<i8").tobytes(), digest_size=6).hexdigest()

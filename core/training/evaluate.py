@@ -1,12 +1,9 @@
 """Evaluate a classifier: accuracies in percent, losses, and scores that need no target labels."""
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as functional
-from numpy.typing import NDArray
 from torch import Tensor
 
 from core.data.batches import Images
@@ -73,37 +70,3 @@ def evaluate_domain(logits: Tensor, test_set: TestSet, priors: Tensor) -> Domain
     if test_set.weights is not None:
         risk = complementary_loss(class_losses(logits, test_set.weights, priors)).item()
     return DomainMetrics(accuracy, loss, confusion, entropy(log_p).mean().item(), information(log_p).item(), risk)
-
-
-def evaluate_classifier(
-    classifier: Classifier,
-    source_test: TestSet | None,
-    target_test: TestSet,
-    priors: Tensor,
-    bf16: bool,
-    *,
-    trained: int,
-) -> dict[str, Any]:
-    """Evaluate both domains; the keys are fields of `Evaluated`."""
-
-    def evaluate(test_set: TestSet) -> DomainMetrics:
-        logits = predict_logits(classifier, test_set.images, priors.device, bf16, trained=trained)
-        return evaluate_domain(logits, test_set, priors)
-
-    target, source = evaluate(target_test), evaluate(source_test) if source_test else None
-    return {
-        "target_accuracy": target.accuracy,
-        "target_loss": target.loss,
-        "target_entropy": target.entropy,
-        "target_information": target.information,
-        "confusion": target.confusion,
-        "source_accuracy": source.accuracy if source else None,
-        "source_loss": source.loss if source else None,
-        "complementary_risk": source.complementary_risk if source else None,
-    }
-
-
-def label_accuracy(labels: NDArray[np.int64], truth: NDArray[np.int64]) -> float | None:
-    """Return the percentage of labels that are right, among those whose true label is known."""
-    known = truth >= 0
-    return 100 * float(np.mean(labels[known] == truth[known])) if known.any() else None

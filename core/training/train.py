@@ -4,6 +4,7 @@
 epochs and iterations. What follows are the steps of that loop: metrics, evaluation, pseudo-labels, checkpoints.
 """
 
+import hashlib
 import math
 import os
 import time
@@ -13,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from core.config import RunConfig
+from core.data.batches import Images
 from core.data.load import load_task
 from core.data.task_data import TaskData
 from core.device import TrainingSettings, find_device
@@ -35,15 +39,16 @@ from core.events import (
     Stepped,
     Stopped,
 )
+from core.files import partial_path, replace_file
 from core.methods import GAC, find_method
 from core.methods.algorithm import Algorithm, StageProblem, load_algorithm
 from core.methods.plan import StagePlan, make_plan
 from core.metrics import is_reproducible
 from core.models import checkpoint
-from core.models.weights_file import MODEL_FILE, describe_model, epoch_file, write_weights
+from core.models.weights_file import MODEL_FILE, describe_model, encode_weights, epoch_file
 from core.training import cuda_graph
-from core.training.device_data import hash_labels, load_device_data
-from core.training.evaluate import evaluate_classifier, label_accuracy, predict_logits
+from core.training.device_data import load_device_data
+from core.training.evaluate import evaluate_domain, predict_logits
 from core.training.metric_buffer import MetricBuffer
 
 
@@ -192,7 +197,14 @@ class Session:
         if pseudo_labels is not None and any(stage.continues for stage in self.method.stages):
             raise InputError(f"pseudo_labels: {self.method.name} also needs the weights of its stage 1")
         self.progress = RunProgress()
-        self.pseudo_labels = None if pseudo_labels is None else self.data.check_pseudo_labels(pseudo_labels)
+        self.pseudo_labels: NDArray[np.int64] | None = None
+        if pseudo_labels is not None:
+            self.pseudo_labels = np.asarray(pseudo_labels, dtype=np.int64)
+            if self.pseudo_labels.shape != task_data.source_train.y.shape:
+                count = self.pseudo_labels.size
+                raise InputError(f"pseudo_labels: expected {len(task_data.source_train)} labels, got {count}")
+            if self.pseudo_labels.min() < 0 or self.pseudo_labels.max() >= self.data.classes:
+                raise InputError(f"pseudo_labels: expected classes from 0 to {self.data.classes - 1}")
         self.metrics = MetricBuffer(device, lambda: self.seconds)
         self.last_evaluation: Evaluated | None = None
         self.has_ended = False
@@ -244,7 +256,12 @@ class Session:
 
     def _train_stage(self, stage: StagePlan) -> Iterator[Event]:
         """Train what is left of a stage, and evaluate after its epochs."""
-        labels = self._stage_labels()
+        labels: torch.Tensor | None = None
+        if stage.spec.labels == "true":
+            labels = self.data.true_labels(self.method.name)
+        elif stage.spec.labels == "pseudo":
+            assert self.pseudo_labels is not None
+            labels = torch.from_numpy(self.pseudo_labels).to(self.device)
         while True:
             epoch, start = divmod(self.progress.iteration - stage.iterations_before, stage.iterations_per_epoch)
             if start == 0 and epoch > 0:
@@ -255,7 +272,8 @@ class Session:
                 if self.hooks.should_stop():
                     yield from self._checkpoint()
                     yield from self._end(Stopped(**self._position))
-                if self._is_checkpoint_due():
+                minutes = (self.hooks.clock() - self.saved_at) / 60
+                if self._keeps_checkpoints and minutes >= self.config.checkpoint_minutes:
                     yield from self._checkpoint()
                 iteration = self.progress.iteration + 1
                 self.metrics.add(stage, iteration, self.seconds, self._iterate(batch, iteration))
@@ -317,17 +335,6 @@ class Session:
             self._iterate = cuda_graph.make_runner(self.algorithm, self.notices).run
         self.metrics.restart_speed(self.seconds)
 
-    def _stage_labels(self) -> torch.Tensor | None:
-        """Return the true or pseudo-labels that the current stage learns from; None for complementary ones."""
-        match self.stage.spec.labels:
-            case "complementary":
-                return None
-            case "true":
-                return self.data.true_labels(self.method.name)
-            case "pseudo":
-                assert self.pseudo_labels is not None
-                return torch.from_numpy(self.pseudo_labels).to(self.device)
-
     def _resume(self) -> Iterator[Event]:
         """Load the newest complete checkpoint; a notice says if a newer one is damaged or the run is not exact."""
         if self.hooks.checkpoint_dir is None:
@@ -382,18 +389,24 @@ class Session:
         is_last = epoch == stage.epochs_before + stage.epochs
         if epoch <= self.progress.evaluated or not (is_last or epoch % self.config.evaluate_every == 0):
             return
-        data, bf16 = self.data, self.config.precision == "bf16"
-        values = evaluate_classifier(
-            self.algorithm.predictor, data.source_test, data.target_test, data.priors, bf16, trained=stage.batch_size
-        )
+        tests = [test for test in (self.data.target_test, self.data.source_test) if test]
+        target, *others = (evaluate_domain(self._predict(test.images), test, self.data.priors) for test in tests)
+        source = others[0] if others else None
         self.metrics.restart_speed(self.seconds)
         self.last_evaluation = Evaluated(
             epoch=epoch,
             adaptation_epoch=stage.adaptation_epoch_of(epoch),
             stage=stage.spec.name,
+            target_accuracy=target.accuracy,
+            target_loss=target.loss,
+            target_entropy=target.entropy,
+            target_information=target.information,
+            confusion=target.confusion,
+            source_accuracy=source.accuracy if source else None,
+            source_loss=source.loss if source else None,
+            complementary_risk=source.complementary_risk if source else None,
             pseudo_label_accuracy=self._pseudo_label_accuracy(),
             **self._position,
-            **values,
         )
         self.progress.evaluated = epoch
         yield self.last_evaluation
@@ -406,10 +419,13 @@ class Session:
                 message = f"no disk space for the weights of epoch {epoch} ({error.strerror}): free some"
                 yield Noticed(message=message, **self._position)
 
+    def _predict(self, images: Images) -> torch.Tensor:
+        bf16, trained = self.config.precision == "bf16", self.stage.batch_size
+        return predict_logits(self.algorithm.predictor, images, self.device, bf16, trained=trained)
+
     def _label_source(self) -> PseudoLabelled:
         """Label the source with stage 1's classifier, for the next stage or, after GAC alone, for other runs."""
-        classifier, bf16, trained = self.algorithm.predictor, self.config.precision == "bf16", self.stage.batch_size
-        logits = predict_logits(classifier, self.data.source, self.device, bf16, trained=trained)
+        logits = self._predict(self.data.source)
         wrong = self.data.weights > 0
         if not self.stage.spec.labels_exclude_ybar:  # where one class is left, it is the true label
             wrong &= wrong.sum(dim=1, keepdim=True) == self.data.classes - 1
@@ -420,7 +436,7 @@ class Session:
     def _labelled_event(self, given: bool) -> PseudoLabelled:
         assert self.pseudo_labels is not None
         return PseudoLabelled(
-            label_hash=hash_labels(self.pseudo_labels),
+            label_hash=hashlib.blake2b(self.pseudo_labels.astype("<i8").tobytes(), digest_size=6).hexdigest(),
             accuracy=self._pseudo_label_accuracy(),
             given=given,
             labels=self.pseudo_labels.tolist(),
@@ -428,19 +444,18 @@ class Session:
         )
 
     def _pseudo_label_accuracy(self) -> float | None:
+        """Return the percentage of labels that are right, among those whose true label is known."""
         if self.pseudo_labels is None:
             return None
-        return label_accuracy(self.pseudo_labels, self.data.task_data.source_train.y)
+        truth = self.data.task_data.source_train.y
+        known = truth >= 0
+        return 100 * float(np.mean(self.pseudo_labels[known] == truth[known])) if known.any() else None
 
     # -- checkpoints and the end ---------------------------------------------------------------------------------
 
     @property
     def _keeps_checkpoints(self) -> bool:
         return self.hooks.checkpoint_dir is not None and self.config.checkpoints != "none"
-
-    def _is_checkpoint_due(self) -> bool:
-        minutes = (self.hooks.clock() - self.saved_at) / 60
-        return self._keeps_checkpoints and minutes >= self.config.checkpoint_minutes
 
     def _checkpoint(self) -> Iterator[Event]:
         yield from self._yield_metrics()
@@ -499,7 +514,8 @@ class Session:
             iteration=self.progress.iteration,
             epoch=self.progress.evaluated,
         )
-        write_weights(folder / name, network, info)
+        path = folder / name
+        replace_file(path, encode_weights(network, info), temporary=partial_path(path))
         return True
 
     def _finish(self) -> Iterator[Event]:
