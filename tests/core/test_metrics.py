@@ -16,7 +16,7 @@ PACKAGES = [Path(package.__file__ or "").parent for package in (core, clarinet_t
 CATALOGUE = "core/metrics.py"
 COLUMNS = ("clarinet_tui/history/schema.py", "clarinet_tui/history/query_language.py")
 """Columns of tables, and fields of queries."""
-EMITTERS = ("core/methods/", "core/training/evaluate.py", "core/events.py")
+EMITTERS = ("core/methods/", "core/events.py")
 SETTINGS = ("core/presets.py", "clarinet_tui/queue/demo.py")
 """The learning rates are settings as well."""
 

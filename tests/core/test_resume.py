@@ -3,6 +3,7 @@
 import errno
 import itertools
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,16 +12,7 @@ import torch
 
 from core.config import RunConfig
 from core.errors import InputError
-from core.events import (
-    Checkpointed,
-    Event,
-    Failed,
-    Finished,
-    Noticed,
-    Resumed,
-    Stepped,
-    Stopped,
-)
+from core.events import Checkpointed, Event, Failed, Finished, Noticed, Resumed, Stepped, Stopped
 from core.methods import METHODS
 from core.models.checkpoint import FORMAT, NAME, PREVIOUS, load
 from core.models.weights_file import MODEL_FILE
@@ -37,19 +29,10 @@ def run_fields(events: list[Event]) -> list[dict[str, object]]:
     return [repeatable(event) for event in events if not isinstance(event, ATTEMPT_EVENTS)]
 
 
-def stop_after(calls: int) -> "Stop":
-    return Stop(calls)
-
-
-class Stop:
-    """Returns True once, at call number `calls`."""
-
-    def __init__(self, calls: int) -> None:
-        self.calls = calls
-
-    def __call__(self) -> bool:
-        self.calls -= 1
-        return self.calls == 0
+def stop_after(calls: int) -> Callable[[], bool]:
+    """Return a function that returns True once, at call number `calls`."""
+    answers = itertools.chain([False] * (calls - 1), [True], itertools.repeat(False))
+    return lambda: next(answers)
 
 
 def train_uninterrupted(config: RunConfig, folder: Path) -> list[Event]:

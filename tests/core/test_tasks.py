@@ -23,14 +23,9 @@ COMMANDS = [
 
 
 def test_every_domain_has_a_letter_and_a_name() -> None:
-    assert {domain.letter: domain.name for domain in DOMAINS.values()} == {
-        "M": "mnist",
-        "U": "usps",
-        "S": "svhn",
-        "m": "mnistm",
-        "Y": "synth",
-        "D": "digits",
-    }
+    names = {"M": "mnist", "U": "usps", "S": "svhn", "m": "mnistm", "Y": "synth", "D": "digits"}
+    assert {domain.letter: domain.name for domain in DOMAINS.values()} == names
+    assert not set(DOMAINS_BY_NAME) & set(DOMAINS)
     for domain in DOMAINS.values():
         assert parse_domain(domain.letter) is parse_domain(domain.name) is parse_domain(domain.name.upper()) is domain
         assert not domain.is_custom
@@ -115,15 +110,8 @@ def test_npz_file_is_a_domain_and_another_file_is_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
-        ("M->U", GREY),
-        ("U->M", GREY),
-        ("S->M", COLOUR),
-        ("M->m", COLOUR),
-        ("Y->M", COLOUR),
-        ("Y->S", COLOUR),
-        ("Y->D", GREY),
-        ("D->m", GREY),
-        ("M->D", GREY),
+        *((name, GREY) for name in ("M->U", "U->M", "Y->D", "D->m", "M->D")),
+        *((name, COLOUR) for name in ("S->M", "M->m", "Y->M", "Y->S")),
     ],
 )
 def test_shape_of_grey_and_colour_tasks(name: str, shape: tuple[int, int, int]) -> None:
@@ -136,10 +124,6 @@ def test_shape_of_grey_and_colour_tasks(name: str, shape: tuple[int, int, int]) 
 )
 def test_preset_keys_of_a_task(name: str, keys: tuple[str, ...]) -> None:
     assert parse_task(name).preset_keys == keys
-
-
-def test_names_and_letters_of_domains_differ() -> None:
-    assert not set(DOMAINS_BY_NAME) & set(DOMAINS)
 
 
 @pytest.mark.parametrize("line", COMMANDS)

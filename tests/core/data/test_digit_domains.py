@@ -49,19 +49,13 @@ def test_release_of_mnist_m_is_read(inner: str, tmp_path: Path) -> None:
     assert data.source_train.x[:, 0, 0, 0].tolist() == list(range(20))
 
 
-def test_error_names_the_wrong_line_of_the_release(tmp_path: Path) -> None:
-    save_mnistm_release(tmp_path / "mnistm")
-    (tmp_path / "mnistm" / "mnist_m_train_labels.txt").write_text("00000000.png 1\n00000001.png x\n")
-
-    with pytest.raises(InputError, match=r'labels.txt: line 2: expected "name.png 7", got "00000001.png x"'):
-        load("m", "D", tmp_path)
-
-
-def test_error_names_the_missing_picture_of_the_release(tmp_path: Path) -> None:
+def test_error_names_the_wrong_line_and_the_missing_picture_of_the_release(tmp_path: Path) -> None:
     save_mnistm_release(tmp_path / "mnistm")
     (tmp_path / "mnistm" / "mnist_m_train" / "00000003.png").unlink()
-
     with pytest.raises(InputError, match=r"00000003.png: cannot be read as an image"):
+        load("m", "D", tmp_path)
+    (tmp_path / "mnistm" / "mnist_m_train_labels.txt").write_text("00000000.png 1\n00000001.png x\n")
+    with pytest.raises(InputError, match=r'labels.txt: line 2: expected "name.png 7", got "00000001.png x"'):
         load("m", "D", tmp_path)
 
 
@@ -117,16 +111,10 @@ def test_bundled_digits_have_a_fixed_split(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("letter", "line"),
-    [
-        ("M", "clarinet data fetch mnist"),
-        ("U", "clarinet data fetch usps"),
-        ("S", "clarinet data fetch svhn"),
-        ("m", "clarinet data make mnistm"),
-    ],
+    ("letter", "command"), [("M", "fetch mnist"), ("U", "fetch usps"), ("S", "fetch svhn"), ("m", "make mnistm")]
 )
-def test_error_of_a_missing_domain_names_the_command(letter: str, line: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"is missing; get it with `{line}`"):
+def test_error_of_a_missing_domain_names_the_command(letter: str, command: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"is missing; get it with `clarinet data {command}`"):
         load(letter, "D", tmp_path)
 
 
@@ -135,14 +123,6 @@ def test_arrays_without_test_images_are_refused(tmp_path: Path) -> None:
     (tmp_path / "svhn" / "test.npz").unlink()
 
     with pytest.raises(InputError, match=r"svhn/test.npz: no such file"):
-        load("S", "D", tmp_path)
-
-
-def test_label_above_nine_is_refused(tmp_path: Path) -> None:
-    npz(tmp_path, "svhn")
-    save(tmp_path / "svhn" / "train.npz", x=images(20, (32, 32, 3)), y=labels(20, 10) + 1)
-
-    with pytest.raises(InputError, match="y: label 10 of image 9 is out of range; there are 10 classes"):
         load("S", "D", tmp_path)
 
 

@@ -115,7 +115,7 @@ def test_another_process_gets_the_name_of_a_file(rows: slice, is_mapped: bool, t
     chosen = np.array([3, 0, 22])
     assert torch.equal(pickle.loads(pickled)[chosen], torch.from_numpy(images[chosen]))
     if is_mapped:
-        assert find_in_file(images).path == str(tmp_path / "pixels.npy")
+        assert find_in_file(images)[0] == str(tmp_path / "pixels.npy")
 
 
 def test_a_domain_without_test_images_is_on_the_device_once() -> None:
