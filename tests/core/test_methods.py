@@ -67,21 +67,26 @@ def test_ablation_differs_from_clarinet_in_one_setting(ablation: str, changed: d
     assert resolve(method=ablation, preset=preset, cores=1) == expected
 
 
-@pytest.mark.parametrize("name", ONE_STEP)
-def test_one_step_methods_learn_from_complementary_labels_while_they_adapt(name: str) -> None:
-    spec = find_method(name)
-    (stage,) = spec.stages
-    assert (spec.family, stage.labels, stage.adapts, stage.stage1) == ("one-step", "complementary", True, False)
-    assert not spec.has_stage1
-
-
-@pytest.mark.parametrize("name", TWO_STEP)
-def test_two_step_methods_share_gac_as_their_first_stage(name: str) -> None:
-    spec = find_method(name)
-    first, second = spec.stages
-    assert (first,) == find_method("gac").stages
-    assert (spec.family, second.labels, second.adapts, second.stage1) == ("two-step", "pseudo", True, False)
-    assert spec.has_stage1
+@pytest.mark.parametrize(
+    ("name", "family", "table", "labels", "adapts"),
+    [
+        *((name, "one-step", None, "complementary", True) for name in ONE_STEP),
+        *((name, "two-step", "two-step", "pseudo", True) for name in TWO_STEP),
+        ("gac", "no-adaptation", "one-step", "complementary", False),
+        ("source-only", "reference", "two-step", "true", False),
+        ("cdan-e", "reference", "two-step", "true", True),
+    ],
+)
+def test_labels_and_adaptation_of_the_last_stage(
+    name: str, family: str, table: str | None, labels: str, adapts: bool
+) -> None:
+    """The two-step methods share GAC as their first stage, which `gac` is alone."""
+    spec, (gac,) = find_method(name), find_method("gac").stages
+    *before, last = spec.stages
+    assert before == ([gac] if name in TWO_STEP else [])
+    assert (spec.family, last.labels, last.adapts, last.stage1) == (family, labels, adapts, name == "gac")
+    assert spec.has_stage1 == (gac in spec.stages)
+    assert table in (None, spec.preset_table)
 
 
 @pytest.mark.parametrize("name", CONTROLS)
@@ -94,13 +99,6 @@ def test_controls_train_basset_with_fixed_labels(name: str) -> None:
     assert spec.preset_table == find_method("basset").preset_table
 
 
-def test_gac_is_stage_1_alone() -> None:
-    spec = find_method("gac")
-    (stage,) = spec.stages
-    assert (spec.family, spec.preset_table) == ("no-adaptation", "one-step")
-    assert (stage.labels, stage.adapts, stage.stage1) == ("complementary", False, True)
-
-
 def test_every_family_has_a_method() -> None:
     assert {spec.family for spec in METHODS.values()} == set(FAMILIES)
 
@@ -110,15 +108,6 @@ def test_stage_1_labels_are_made_by_gac_and_taken_by_two_step_methods() -> None:
     takes = [name for name, spec in METHODS.items() if spec.takes_stage1_labels]
     assert set(makes) == {"gac", "fwd+basset", *TWO_STEP}
     assert set(takes) == {"fwd+basset", *TWO_STEP}, "a stage that continues needs the weights of its own stage 1"
-
-
-@pytest.mark.parametrize(("name", "adapts"), [("source-only", False), ("cdan-e", True)])
-def test_references_learn_from_true_labels(name: str, adapts: bool) -> None:
-    spec = find_method(name)
-    (stage,) = spec.stages
-    assert (spec.family, spec.preset_table) == ("reference", "two-step")
-    assert (stage.labels, stage.adapts) == ("true", adapts)
-    assert not spec.has_stage1
 
 
 def test_reference_has_the_algorithm_of_stage_2() -> None:

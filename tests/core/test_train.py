@@ -271,11 +271,8 @@ def test_given_pseudo_labels_leave_stage_2_unchanged(method: str) -> None:
     given = events_of(config, pseudo_labels=labels.labels)
     again = next(event for event in given if isinstance(event, PseudoLabelled))
     assert again.given
-    assert (again.label_hash, again.accuracy, again.iteration) == (
-        labels.label_hash,
-        labels.accuracy,
-        labels.iteration,
-    )
+    for name in ("label_hash", "accuracy", "iteration"):
+        assert getattr(again, name) == getattr(labels, name)
     second_stage = [step for step in steps(made) if step.stage != "gac"]
     assert reproducible_fields(second_stage) == reproducible_fields(steps(given))  # type: ignore[arg-type]
 

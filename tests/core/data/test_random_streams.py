@@ -4,15 +4,8 @@ from core.random_streams import stream_seed
 
 
 def test_stream_depends_on_the_seed_and_every_name() -> None:
-    seeds = [
-        stream_seed(1),
-        stream_seed(2),
-        stream_seed(1, "a"),
-        stream_seed(1, "a", "b"),
-        stream_seed(1, "ab"),
-        stream_seed(11, "a"),
-        stream_seed(1, "b"),
-    ]
+    streams: list[tuple[int, *tuple[str, ...]]] = [(1,), (2,), (1, "a"), (1, "a", "b"), (1, "ab"), (11, "a"), (1, "b")]
+    seeds = [stream_seed(*stream) for stream in streams]
 
     assert len(set(seeds)) == len(seeds)
     assert all(0 <= seed < 2**63 for seed in seeds)
