@@ -166,7 +166,7 @@ def test_full_disk_at_the_end_fails_and_can_be_resumed(tmp_path: Path, monkeypat
 
 
 def test_weights_that_are_not_finite_are_not_saved(tmp_path: Path) -> None:
-    rates = {"classifier_rate": 1e30, "warmup_rate": 1e30}
+    rates: dict[str, Any] = {"classifier_rate": 1e30, "warmup_rate": 1e30}
     events = run(tiny_config(on_nan="continue", optimizer="sgd", warmup_optimizer="same", **rates), tmp_path)
     assert not (tmp_path / MODEL_FILE).exists()
     assert isinstance(events[-2], Noticed)
