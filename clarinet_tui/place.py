@@ -108,7 +108,6 @@ class QueueRow:
     task: str = "?"
     seed: int | None = None
     device: str = "auto"
-    """The requested device."""
     started_on: str = ""
     """The key of the device, or the node, on which it was started; empty while it waits."""
     position: int = 0
@@ -120,7 +119,6 @@ class QueueRow:
     not_before: float = 0.0
     after: tuple[str, ...] = ()
     time_limit: float = 0.0
-    """Seconds that an attempt may take; 0 is no limit."""
     user: str = ""
     """The user who queued it, if that is another one."""
     job: str = ""
@@ -129,7 +127,6 @@ class QueueRow:
     """How long it will take, if runs of its kind have finished."""
     is_paused: bool = False
     is_stopping: bool = False
-    """Whether a stop was requested."""
 
     @property
     def is_waiting(self) -> bool:

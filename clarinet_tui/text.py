@@ -133,17 +133,14 @@ def format_duration(seconds: float) -> str:
     return f"{whole // 86400}d{whole % 86400 // 3600:02d}"
 
 
-def format_age(seconds: float) -> str:
-    """Format how long ago something was, in one unit: 3m ago."""
-    for size, unit in ((86400 * 365, "y"), (86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit} ago"
-    return "now"
-
-
 def format_age_of(timestamp: float, now: float) -> str:
-    """Format how long ago a Unix time was; a time of another clock may be in the future."""
-    return format_age(max(now - timestamp, 0.0)) if is_valid_time(timestamp) else "invalid"
+    """Format how long ago a Unix time was, in one unit: 3m ago; a time of another clock may be in the future."""
+    if not is_valid_time(timestamp):
+        return "invalid"
+    for size, unit in ((86400 * 365, "y"), (86400, "d"), (3600, "h"), (60, "m")):
+        if now - timestamp >= size:
+            return f"{int((now - timestamp) // size)}{unit} ago"
+    return "now"
 
 
 def is_valid_time(timestamp: float) -> bool:

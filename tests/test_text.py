@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clarinet_tui.text import (
     fit_width,
-    format_age,
+    format_age_of,
     format_bytes,
     format_count,
     format_memory,
@@ -37,7 +37,12 @@ def test_bars_percentages_and_times() -> None:
     assert progress_bar(2.0, 2) == ("━━", "")
     assert progress_bar(math.nan, 2) == ("", "──")
     assert [format_percent(value) for value in (None, math.nan, 81.25)] == ["–", "–", "81.2"]
-    assert [format_age(seconds) for seconds in (5, 61, 7300, 200_000)] == ["now", "1m ago", "2h ago", "2d ago"]
+    assert [format_age_of(1e6, 1e6 + seconds) for seconds in (5, 61, 7300, 200_000)] == [
+        "now",
+        "1m ago",
+        "2h ago",
+        "2d ago",
+    ]
 
 
 def test_sparkline() -> None:

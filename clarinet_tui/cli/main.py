@@ -55,9 +55,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("maintenance.restore", "Restore a backup; runs that exist with the same content are kept."),
     },
     "Models": {
-        "predict": ("predict.predict", "Predict the classes of pictures with a trained run."),
-        "inspect": ("inspect.inspect", "Show samples, mistakes and uncertain pictures of a run."),
-        "save": ("save.save", "Save a run's model for other programs, with a model card."),
+        "predict": ("models.predict", "Predict the classes of pictures with a trained run."),
+        "inspect": ("models.inspect", "Show samples, mistakes and uncertain pictures of a run."),
+        "save": ("models.save", "Save a run's model for other programs, with a model card."),
     },
     "Analysis": {
         "compare": ("compare.compare", "Compare runs or methods over paired seeds."),
