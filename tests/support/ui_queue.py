@@ -52,7 +52,7 @@ def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
     install_standin(library, patch)
     patch.setenv("STANDIN_FOREIGN", str(ELSEWHERE))
     patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    patch.setattr("clarinet_tui.devices.local.read_cpu", lambda seconds, problem=None: CPU)
+    patch.setattr("clarinet_tui.devices.local.read_cpu", lambda *_: CPU)
     patch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
 
 
