@@ -52,6 +52,9 @@ class MachineReader:
         devices = tuple(device for device in listed if isinstance(device, Device))
         rows = [row for place in self._places for row in place.list_runs(devices)]
         seconds = self._estimate_seconds(rows, devices)
+        if self._clock() - self._data_read > DATA_SECONDS:
+            self._domains = list_domains(self.data_dir)
+            self._data_read = self._clock()
         owners = {entry.id: find_worker(RunDirectory(self.runs_dir, entry.id)) for entry in queue.started}
         return MachineSnapshot(
             devices=devices,
@@ -62,7 +65,7 @@ class MachineReader:
             supervisor_host=queue_origin(self.runs_dir),
             host=current_process().host,
             partitions=tuple(device for device in listed if isinstance(device, Partition)),
-            domains=self._read_data(),
+            domains=self._domains,
         )
 
     def close(self) -> None:
@@ -78,12 +81,6 @@ class MachineReader:
             except InputError:
                 self._configs[run] = None
         return self._configs[run]
-
-    def _read_data(self) -> tuple[DomainStatus, ...]:
-        if self._clock() - self._data_read > DATA_SECONDS:
-            self._domains = list_domains(self.data_dir)
-            self._data_read = self._clock()
-        return self._domains
 
     def _estimate_seconds(self, rows: Sequence[QueueRow], devices: tuple[Device, ...]) -> Mapping[str, float]:
         """Estimate the waiting runs of which finished runs are known, again only after one of the two has changed."""

@@ -28,8 +28,6 @@ from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.presets import PRESETS
 
-MAX_SEEDS = 100
-
 
 class BoardScreen(MachineScreen):
     """Tasks × methods, mean ± std over seeds, beside the published numbers."""
@@ -132,7 +130,7 @@ class BoardScreen(MachineScreen):
         self._change_request(rule=next_value(RULES, self._request.rule))
 
     def action_seeds(self, step: int) -> None:
-        self._change_request(seeds=min(max(self._request.seeds + step, 1), MAX_SEEDS))
+        self._change_request(seeds=min(max(self._request.seeds + step, 1), 100))
 
     def action_scroll_detail(self, lines: int) -> None:
         self.query_one("#board-detail").scroll_relative(y=lines, animate=False)

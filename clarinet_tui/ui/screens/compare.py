@@ -175,8 +175,7 @@ class CompareScreen(ViewScreen):
 
     def action_page(self, step: int) -> None:
         panes = PANES if self.size.height >= MIN_ROWS_FOR_BOTH else PANES[1:]
-        current = self._pane if self._pane in panes else "charts"
-        self._use_pane(next_value(panes, current, step))
+        self._use_pane(next_value(panes, self._pane if self._pane in panes else "charts", step))
 
     def _use_pane(self, pane: str) -> None:
         self._pane = pane

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.app_state import AppState
 
 LIVE = "state:starting,running"
-MAX_LIVE = 1000
-MAX_ENDED = 5
 PARTITION = "slurm:"
 KEPT_VALUES = 600
 """Values of a device's use that are kept: those of about twenty minutes."""
@@ -98,15 +96,10 @@ class DevicesScreen(MachineScreen):
         return max(40, self.size.width - 2)
 
     def make_request(self) -> ViewRequest:
-        return ViewRequest(LIVE, limit=MAX_LIVE, ended=MAX_ENDED)
+        return ViewRequest(LIVE, limit=1000, ended=5)
 
     def show(self, snapshot: HistorySnapshot) -> None:
         self._draw()
-
-    def _read_listing(self) -> Listing:
-        """Return running and ended runs, once the history was read for this view."""
-        listing = self.state.snapshot.listing if self.state.snapshot else None
-        return listing if listing and listing.query == LIVE else Listing()
 
     def show_machine(self, machine: MachineSnapshot) -> None:
         """Remember how much each device is used, to show it over time."""
@@ -121,7 +114,9 @@ class DevicesScreen(MachineScreen):
         machine = self.state.machine
         if machine is None:
             return
-        listing, width = self._read_listing(), self._columns
+        listing, width = self.state.snapshot.listing if self.state.snapshot else Listing(), self._columns
+        if listing.query != LIVE:  # the history was not yet read for this view
+            listing = Listing()
         running = {run.id: run for run in listing.rows}
         ended = device_text.format_ended_runs(listing.ended, self.state.now(), width)
         self.set_text("#ended", ended)
