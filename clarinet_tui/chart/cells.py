@@ -60,16 +60,13 @@ def fill_rows(top: Floats, bottom: Floats, rows: int) -> Flags:
     return (row >= first) & (row <= last)
 
 
-CONSOLES = ("linux", "vt100", "vt220")
-"""Terminals whose fonts have half blocks but no Braille."""
-
-
 def glyphs_for(environ: Mapping[str, str], encoding: str | None = None) -> GlyphSet:
     """Choose glyphs for a terminal and its output encoding; CLARINET_GLYPHS=braille|quadrants|halves overrides this."""
     requested = GLYPH_SETS.get(environ.get("CLARINET_GLYPHS", ""))
     if requested:
         return requested
-    if environ.get("TERM", "") in CONSOLES or "utf" not in (encoding or "utf").lower():
+    # The fonts of these consoles have half blocks but no Braille.
+    if environ.get("TERM", "") in ("linux", "vt100", "vt220") or "utf" not in (encoding or "utf").lower():
         return HALVES
     locale = next((environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), "utf8").lower()
     return BRAILLE if "utf-8" in locale or "utf8" in locale else QUADRANTS

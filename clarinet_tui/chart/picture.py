@@ -7,7 +7,6 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -26,16 +25,24 @@ CELL_COLUMNS, CELL_ROWS, GAP = 16, 8, 2
 """The size of a picture in a grid, and the space between two."""
 PIXELS = 8
 """Of a column, in a line of pictures; the terminal scales them to its own."""
-PUSH_TITLE, POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 
 
 def picture_text(image: NDArray[np.uint8], columns: int, rows: int, *, colour: bool) -> "Text":
-    """Return an image (H, W, C) in at most `columns` × `rows` characters, with its proportions."""
+    """Return an image (H, W, C) in at most `columns` × `rows` characters, with its proportions.
+
+    Each character holds two square pixels.
+    """
+    from PIL import Image
     from rich.color import Color
     from rich.style import Style
     from rich.text import Text
 
-    pixels = _fit(image, columns, rows)
+    height, width = image.shape[:2]
+    scale = min(columns / width, 2 * rows / height)
+    size = max(1, round(width * scale)), 2 * max(1, round(height * scale / 2))
+    picture = Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image).convert("RGB")
+    method = Image.Resampling.NEAREST if scale >= 1 else Image.Resampling.BOX
+    pixels = np.asarray(picture.resize(size, method), dtype=np.uint8)
     lines = []
     for upper, lower in zip(pixels[::2].tolist(), pixels[1::2].tolist(), strict=True):
         line = Text()
@@ -95,18 +102,6 @@ def _join_cells(cells: "Sequence[Sequence[Text]]", columns: int) -> "list[Text]"
     return lines
 
 
-def _fit(image: NDArray[np.uint8], columns: int, rows: int) -> NDArray[np.uint8]:
-    """Return (2·r, c, 3), resized so that each character holds two square pixels."""
-    from PIL import Image
-
-    height, width = image.shape[:2]
-    scale = min(columns / width, 2 * rows / height)
-    new_width, new_rows = max(1, round(width * scale)), max(1, round(height * scale / 2))
-    picture = Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image).convert("RGB")
-    method = Image.Resampling.NEAREST if scale >= 1 else Image.Resampling.BOX
-    return np.asarray(picture.resize((new_width, 2 * new_rows), method), dtype=np.uint8)
-
-
 def pixel_picture(image: NDArray[np.uint8], columns: int, rows: int) -> Any | None:
     """Return a Rich renderable of an image (H, W, 3); None if the terminal or the extra [pictures] has none."""
     from PIL import Image
@@ -144,21 +139,14 @@ def _draw_lines(
 @cache
 def _find_renderer() -> Any | None:
     """Ask the terminal what it can show, which textual-image does when it is imported."""
+    # tmux takes the question about kitty's graphics for a new title of the pane, so the title is saved and restored.
+    in_tmux = "TMUX" in os.environ and sys.stdout.isatty()
+    print("\x1b[22;2t" if in_tmux else "", end="", flush=True)
     try:
-        with _keep_title():
-            renderable = importlib.import_module("textual_image.renderable")
+        renderable = importlib.import_module("textual_image.renderable")
     except ImportError:
         return None
+    finally:
+        print("\x1b[23;2t" if in_tmux else "", end="", flush=True)
     found = renderable.Image
     return found if found in (renderable.TGPImage, renderable.SixelImage) else None
-
-
-@contextmanager
-def _keep_title() -> Iterator[None]:
-    """Save and restore the title of a pane of tmux, which takes the question about kitty's graphics for a new one."""
-    in_tmux = "TMUX" in os.environ and sys.stdout.isatty()
-    print(PUSH_TITLE if in_tmux else "", end="", flush=True)
-    try:
-        yield
-    finally:
-        print(POP_TITLE if in_tmux else "", end="", flush=True)

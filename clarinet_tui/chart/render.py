@@ -28,7 +28,6 @@ from clarinet_tui.chart.scales import (
     Scale,
     ScaleName,
     Tick,
-    axis_limits,
     linear_ticks,
     make_scale,
     round_step,
@@ -324,8 +323,14 @@ def _limits(spec: ChartSpec, height: int) -> tuple[Scale, float, float]:
     if not values.size:
         return scale, *((0.0, 1.0) if scale.name != "symlog" else (-1.0, 1.0))
     low, high = (scale.height(float(value)) for value in (values.min(), values.max()))
-    step = round_step(high - low, tick_count(height)) if high > low else None
-    return scale, *axis_limits(scale, low, high, step)
+    if low == high:
+        margin = max(abs(low) * 0.1, 1e-12) if low else 1.0
+    elif scale.name == "linear":  # round limits, so that new values rarely move them
+        half = round_step(high - low, tick_count(height)) / 2
+        return scale, float(np.floor(low / half + 1e-9) * half), float(np.ceil(high / half - 1e-9) * half)
+    else:
+        margin = (high - low) * 0.04
+    return scale, low - margin, high + margin
 
 
 def draw_axes(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
@@ -347,7 +352,13 @@ def draw_axes(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
     if axes.label_row is not None and axes.left:
         _draw_x(grid, axes, spec, axes.label_row)
     if spec.crosshair is not None and axes.label_row is not None:
-        _draw_pointer(grid, axes, spec, spec.crosshair, axes.label_row)
+        # The crosshair's x covers the labels of the axis; large numbers are integers in full.
+        x, column = spec.crosshair, axes.column(spec.crosshair)
+        if column is not None:
+            number = f"{round(x):,}".replace(",", " ") if abs(x) >= 100 else format_number(x)
+            label = f" {format_duration(x) if spec.x_is_time else number} "
+            left = min(max(0, axes.left + column - len(label) // 2), spec.width - len(label))
+            grid.write(axes.label_row, left, label, POINTER)
 
 
 def _draw_x(grid: CellGrid, axes: Axes, spec: ChartSpec, label_row: int) -> None:
@@ -369,17 +380,6 @@ def _draw_x(grid: CellGrid, axes: Axes, spec: ChartSpec, label_row: int) -> None
     if axes.axis_row is not None and spec.x_name:
         name = f" {spec.x_name}"[: axes.width]
         grid.write(axes.axis_row, spec.width - len(name), name, LABEL)
-
-
-def _draw_pointer(grid: CellGrid, axes: Axes, spec: ChartSpec, x: float, label_row: int) -> None:
-    """Write the crosshair's x over the labels of the axis; large numbers as integers in full."""
-    column = axes.column(x)
-    if column is None:
-        return
-    number = f"{round(x):,}".replace(",", " ") if abs(x) >= 100 else format_number(x)
-    label = f" {format_duration(x) if spec.x_is_time else number} "
-    left = min(max(0, axes.left + column - len(label) // 2), spec.width - len(label))
-    grid.write(label_row, left, label, POINTER)
 
 
 def draw_reference_lines(grid: CellGrid, axes: Axes, lines: list[ReferenceLine]) -> None:
@@ -457,11 +457,19 @@ def render_chart(spec: ChartSpec) -> RenderedChart:
     draw_bands(grid, axes, [item for item in spec.references if isinstance(item, Curve) and item.filled])
     for mark in spec.marks:
         _draw_vertical(grid, axes, mark.x, "┊", ALARM if mark.is_alarm else MARK)
-    _draw_dimmed_lines(grid, axes, spec)
+    dimmed = [item for item in spec.references if isinstance(item, Curve) and not item.filled]
+    styles = [REFERENCE if line.colour_index is None else faint_style(line.colour_index) for line in dimmed]
+    count = axes.width * spec.glyphs.across
+    binned = [to_heights(bin_curve(line, spec.x_range, count), axes.scale) for line in dimmed]
+    _draw_lines(grid, axes, list(zip(binned, styles, strict=True)))
     if spec.smoothing > 0:
         _draw_lines(grid, axes, [(trace.raw, faint_style(trace.colour_index)) for trace in traces])
     _draw_lines(grid, axes, [(trace.shown, line_style(trace.colour_index)) for trace in traces], dashed=True)
-    _label_marks(grid, axes, spec)
+    for mark in spec.marks:
+        column = axes.column(mark.x)
+        if column is not None:
+            label = printable(mark.label)[: max(0, axes.width - column - 2)]
+            grid.write(0, axes.left + column + 1, label, ALARM if mark.is_alarm else MARK)
     if spec.crosshair is not None:
         _draw_vertical(grid, axes, spec.crosshair, "│", CROSSHAIR)
     for index, trace in reversed(list(enumerate(traces))):
@@ -504,28 +512,6 @@ def _draw_lines(grid: CellGrid, axes: Axes, lines: list[tuple[Columns, int]], *,
     grid.overlay(axes.left, axes.glyphs.table[patterns], styles)
 
 
-def _draw_dimmed_lines(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
-    """Draw the lines among the references, without markers."""
-    count = axes.width * spec.glyphs.across
-    drawn = [
-        (
-            to_heights(bin_curve(line, spec.x_range, count), axes.scale),
-            REFERENCE if line.colour_index is None else faint_style(line.colour_index),
-        )
-        for line in spec.references
-        if isinstance(line, Curve) and not line.filled
-    ]
-    _draw_lines(grid, axes, drawn)
-
-
-def _label_marks(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
-    for mark in spec.marks:
-        column = axes.column(mark.x)
-        if column is not None:
-            label = printable(mark.label)[: max(0, axes.width - column - 2)]
-            grid.write(0, axes.left + column + 1, label, ALARM if mark.is_alarm else MARK)
-
-
 def _draw_vertical(grid: CellGrid, axes: Axes, x: float, character: str, style: int) -> None:
     column = axes.column(x)
     if column is not None:
@@ -534,9 +520,15 @@ def _draw_vertical(grid: CellGrid, axes: Axes, x: float, character: str, style: 
 
 def _draw_markers(grid: CellGrid, axes: Axes, trace: _Trace, index: int, lines: int, spec: ChartSpec) -> None:
     """Draw markers on every point if there is room, else at intervals; always on the last point and the crosshair."""
-    columns = _marker_columns(trace.shown.mean, axes.width, spec.glyphs.across, index, lines)
-    columns = np.r_[columns, _crosshair_column(trace, spec)]
-    rows = axes.cell_rows(trace.shown.mean[columns])
+    mean = trace.shown.mean
+    columns = _marker_columns(mean, axes.width, spec.glyphs.across, index, lines)
+    nearest = trace.line.nearest(spec.crosshair) if spec.crosshair is not None else None
+    if nearest is not None:
+        start, stop = spec.x_range
+        column = int(np.rint((trace.line.x[nearest] - start) / (stop - start) * (mean.size - 1)))
+        if 0 <= column < mean.size and not np.isnan(mean[column]):
+            columns = np.r_[columns, column]
+    rows = axes.cell_rows(mean[columns])
     inside = (rows >= 0) & (rows < axes.height)
     cells = rows[inside].astype(np.intp), columns[inside] // spec.glyphs.across
     marker = palette.marker(trace.colour_index)
@@ -551,18 +543,6 @@ def _marker_columns(mean: Floats, width: int, across: int, index: int, lines: in
     gap = max(12, width // 6) * across
     targets = np.arange((index + 1) * gap // (lines + 1), known[-1], gap)
     return np.unique(np.r_[known[np.minimum(np.searchsorted(known, targets), known.size - 1)], known[-1]])
-
-
-def _crosshair_column(trace: _Trace, spec: ChartSpec) -> Indices:
-    """Return the column of the line's point nearest to the crosshair."""
-    index = trace.line.nearest(spec.crosshair) if spec.crosshair is not None else None
-    if index is None:
-        return np.zeros(0, dtype=np.intp)
-    start, stop = spec.x_range
-    last = trace.shown.mean.size - 1
-    column = int(np.rint((trace.line.x[index] - start) / (stop - start) * last))
-    known = 0 <= column <= last and not np.isnan(trace.shown.mean[column])
-    return np.array([column] if known else [], dtype=np.intp)
 
 
 def _draw_non_finite(grid: CellGrid, axes: Axes, trace: _Trace) -> None:

@@ -51,18 +51,6 @@ def make_scale(name: ScaleName, values: Floats) -> Scale:
     return Scale(name, knee=10.0 ** float(np.floor(np.log10(small))) if small > 1e-300 else 1e-300)
 
 
-def axis_limits(scale: Scale, low: float, high: float, step: float | None = None) -> tuple[float, float]:
-    """Return the heights of both axis limits: round ones on a linear scale, so that new values rarely move them."""
-    if low == high:
-        margin = max(abs(low) * 0.1, 1e-12) if low else 1.0
-        return low - margin, high + margin
-    if scale.name == "linear" and step:
-        half = step / 2
-        return float(np.floor(low / half + 1e-9) * half), float(np.ceil(high / half - 1e-9) * half)
-    margin = (high - low) * 0.04
-    return low - margin, high + margin
-
-
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
@@ -83,19 +71,22 @@ def round_step(span: float, count: int, *, whole: bool = False) -> float:
     return max(1.0, math.ceil(step)) if whole else step
 
 
-def linear_ticks(low: float, high: float, count: int, *, whole: bool = False) -> list[Tick]:
-    step = round_step(high - low, count, whole=whole)
+def linear_ticks(low: float, high: float, count: int) -> list[Tick]:
+    step = round_step(high - low, count)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     if last - first > 1000:
         return []
     return [Tick(index * step, format_tick(index * step, step)) for index in range(first, last + 1)]
 
 
-def decade_ticks(scale: Scale, low: float, high: float, count: int) -> list[Tick]:
-    """Return zero and signed powers of ten as far as there is room, then twos and fives.
+def y_ticks(scale: Scale, low: float, high: float, count: int) -> list[Tick]:
+    """Return the ticks between two heights of a scale.
 
-    Ranges of less than a decade get linear ticks.
+    If it is not linear, they are zero and signed powers of ten as far as there is room, then twos and fives; ranges of
+    less than a decade get linear ticks.
     """
+    if scale.name == "linear":
+        return linear_ticks(low, high, count)
     gap = (high - low) / max(count, 1) * (1 - 1e-9)
     signed = scale.name == "symlog"
     ends = [scale.value(low), scale.value(high)]
@@ -111,13 +102,6 @@ def decade_ticks(scale: Scale, low: float, high: float, count: int) -> list[Tick
     if len(chosen) < 2:
         return [tick for tick in linear_ticks(ends[0], ends[1], count) if signed or tick.value > 0]
     return [Tick(value, label) for value, label in sorted(chosen.items())]
-
-
-def y_ticks(scale: Scale, low: float, high: float, count: int) -> list[Tick]:
-    """Return the ticks between two heights of a scale."""
-    if scale.name == "linear":
-        return linear_ticks(low, high, count)
-    return decade_ticks(scale, low, high, count)
 
 
 def time_ticks(low: float, high: float, count: int) -> list[Tick]:

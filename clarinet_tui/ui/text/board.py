@@ -87,14 +87,9 @@ def layout_board(board: Board, width: int, height: int) -> BoardLayout:
         label = min(max(longest, MIN_LABEL + 1) + 2, MAX_LABEL)
     column = max(MIN_COLUMN, min(MAX_COLUMN, (width - label) // VISIBLE_METHODS))
     tables = tuple(_layout_table(board, table, label, column) for table in board.tables)
-    return BoardLayout(tables, label, column, _choose_gap(tables, height))
-
-
-def _choose_gap(tables: tuple[LayoutTable, ...], height: int) -> int:
-    """All tables without gaps are better than one with them."""
     rows = sum(len(table.rows) for table in tables)
     lines = 2 * len(tables) + rows + len(tables) - 1
-    return int(lines + rows <= height)
+    return BoardLayout(tables, label, column, gap=int(lines + rows <= height))
 
 
 def _layout_table(board: Board, table: MethodTable, label: int, column: int) -> LayoutTable:
@@ -129,8 +124,8 @@ def _cell_spans(
     A narrow cell has the number of seeds in place of the std until it is complete: 69.9 3/5|94.5.
     """
     is_narrow = column < WITH_COUNT
-    states = tuple(_state_spans(cell)) if cell else ()
-    spans = [*_measured_spans(result, cell, is_narrow), *(() if is_narrow else states)]
+    states: list[Span] = [STATE_STYLES[state] for state in STATES if cell and cell.states.get(state, 0)]
+    spans = [*_measured_spans(result, cell, is_narrow), *([] if is_narrow else states)]
     if not is_narrow:
         spans[-1] = (spans[-1][0].rstrip(), spans[-1][1])
     yield from spans
@@ -174,11 +169,6 @@ def _measured_spans(result: Cell, cell: BoardCell | None, is_narrow: bool) -> It
         yield f"{count:>{4 if has_std else MEASURED - len(text)}}", "good" if is_complete else "muted"
 
 
-def _state_spans(cell: BoardCell) -> Iterator[Span]:
-    for style in (STATE_STYLES[state] for state in STATES if cell.states.get(state, 0)):
-        yield style.glyph, style.role
-
-
 def distance_role(distance: Distance) -> str:
     """The role of a distance: good if its interval contains zero, none without an interval."""
     if distance.interval is None:
@@ -187,8 +177,6 @@ def distance_role(distance: Distance) -> str:
 
 
 MAX_IDS = 6
-NO_RUNS = "No runs yet. The published results are dim; yours appear next to them."
-FIRST_STEP = "f queues the missing seeds of this cell, F those of the table; n opens the launch form."
 
 
 def format_board_header(snapshot: BoardSnapshot) -> Content:
@@ -212,12 +200,19 @@ def format_cell_detail(snapshot: BoardSnapshot, cell: BoardCell, has_no_runs: bo
     if not snapshot.is_complete:
         lines.append(styled(("Reading runs …", "live")))
     elif has_no_runs:
-        lines += [styled((NO_RUNS, "strong")), styled((FIRST_STEP, ""))]
+        first_step = "f queues the missing seeds of this cell, F those of the table; n opens the launch form."
+        lines.append(styled(("No runs yet. The published results are dim; yours appear next to them.", "strong")))
+        lines.append(styled((first_step, "")))
     else:
         lines += [styled(*_seed_spans(cell))] if cell.results or cell.unfinished else []
-        lines += [styled(*_missing_spans(cell))] if cell.missing else []
+        if cell.missing:
+            noun, pronoun = ("seed", "it") if len(cell.missing) == 1 else ("seeds", "them")
+            seeds = f"{noun} {format_seeds(cell.missing)}"
+            lines.append(styled(("Missing: ", "warn"), (seeds, ""), (f": f queues {pronoun}", "muted")))
     lines += [styled((name, "warn"), (text, "")) for name, text in _remarks(cell)]
-    lines += [styled((sentence, "muted")) for sentence in _conditions(board, cell)]
+    lines += [styled((sentence, "muted")) for sentence in board.conditions]
+    if (regret := mean_regret(cell)) is not None:
+        lines.append(styled((f"Selecting epochs by target labels would give {regret:.2f} points more here.", "muted")))
     excluded = (runs.text(MAX_IDS) for runs in board.excluded)
     lines += [styled(("Excluded from the board: ", "warn"), (text, "")) for text in excluded]
     return Content("\n").join([*lines, styled(*_legend())])
@@ -284,12 +279,6 @@ def _unfinished_spans(seed: UnfinishedSeed) -> list[Span]:
     return [*spans, (seed.run, "muted")]
 
 
-def _missing_spans(cell: BoardCell) -> list[Span]:
-    noun, pronoun = ("seed", "it") if len(cell.missing) == 1 else ("seeds", "them")
-    seeds = f"{noun} {format_seeds(cell.missing)}"
-    return [("Missing: ", "warn"), (seeds, ""), (f": f queues {pronoun}", "muted")]
-
-
 def _remarks(cell: BoardCell) -> Iterator[tuple[str, str]]:
     """What limits the result's validity."""
     for runs in cell.excluded:
@@ -300,12 +289,6 @@ def _remarks(cell: BoardCell) -> Iterator[tuple[str, str]]:
         yield "Settings: ", ", ".join(cell.changes)
     for note in cell.notes:
         yield "Data: ", note
-
-
-def _conditions(board: Board, cell: BoardCell) -> Iterator[str]:
-    yield from board.conditions
-    if (regret := mean_regret(cell)) is not None:
-        yield f"Selecting epochs by target labels would give {regret:.2f} points more here."
 
 
 def format_seeds(seeds: Sequence[int]) -> str:

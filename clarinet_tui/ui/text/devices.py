@@ -112,7 +112,10 @@ def format_device(
         queued = {row.id for row in machine.queue_rows}
         on_cpu = (run for run in running.values() if run.host == machine.host and run.device == "cpu")
         lines += [_format_run(run, run) for run in on_cpu if run.id not in queued]
-    lines += [_format_process_line(process) for process in _foreign_processes(device, machine)]
+    for process in _foreign_processes(device, machine):
+        memory = "" if process.memory is None else f", {format_bytes(process.memory)}"
+        kind, role = ("compute", "warn") if process.computes else ("graphics", "muted")
+        lines.append(styled((f"{MARGIN}{_format_process(process)} {kind}{memory}", role)))
     lines = [line.truncate(width, ellipsis=True) for line in lines]
     if device.problem:
         lines.append(styled((MARGIN + device.problem, "bad")))
@@ -178,12 +181,6 @@ def format_progress(run: RunRow) -> list[Span]:
     return [(done, "live"), (rest, "faint"), (text, "muted")]
 
 
-def _format_process_line(process: DeviceProcess) -> Content:
-    memory = "" if process.memory is None else f", {format_bytes(process.memory)}"
-    use, role = ("compute", "warn") if process.computes else ("graphics", "muted")
-    return styled((f"{MARGIN}{_format_process(process)} {use}{memory}", role))
-
-
 QUEUE_COLUMNS = (("", 3), ("", 1), ("run", 9), ("method", 15), ("task", 7), ("seed", 4), ("device", 7))
 """Titles and widths; the rest of the line is for what a run waits for."""
 WIDE = 92
@@ -204,18 +201,23 @@ def format_queued_run(row: QueueRow, machine: MachineSnapshot, run: RunRow | Non
     started_on = machine.find_device(row.started_on)
     device = (started_on.label if started_on else row.started_on) if row.started_on else row.device
     glyph: Span = ("▸", "live") if row.started_on else ("‖", "warn") if row.is_paused else ("◦", "muted")
+    line = _format_cells(f"{row.position or ''}", glyph, row, device, width)
+    return (line + styled(*_state_spans(row, machine, run))).truncate(width, ellipsis=True)
+
+
+def _format_cells(position: str, glyph: Span, run: QueueRow | RunRow, device: str, width: int) -> Content:
+    """Format a run in the columns of the queue."""
     spans: list[Span] = [
-        (f"{row.position or ''}".rjust(3), "muted"),
+        (position.rjust(3), "muted"),
         glyph,
-        (row.id, "muted"),
-        (row.method, ""),
-        (format_task(row.task), ""),
-        (format_seed(row.seed).rjust(4), ""),
+        (run.id, "muted"),
+        (run.method or "?", ""),
+        (format_task(run.task), ""),
+        (format_seed(run.seed).rjust(4), ""),
         (device, "muted"),
     ]
     cells = [fit_cell(styled(span), size) for span, size in zip(spans, _queue_widths(width), strict=True)]
-    line = Content(" ").join([Content(""), *cells, styled(*_state_spans(row, machine, run))])
-    return line.truncate(width, ellipsis=True)
+    return Content(" ").join([Content(""), *cells, Content("")])
 
 
 def reason_fits(row: QueueRow, width: int) -> bool:
@@ -264,28 +266,15 @@ def format_queue_end(machine: MachineSnapshot, running: Mapping[str, RunRow]) ->
 
 def format_ended_runs(runs: Sequence[RunRow], now: float, width: int) -> Content:
     """Format these runs below each other, in the columns of the queue."""
-    lines = [styled((" Last ended", "strong")), *(_format_ended_run(run, now, width) for run in runs)]
-    return Content("\n").join(lines) if runs else styled()
-
-
-def _format_ended_run(run: RunRow, now: float, width: int) -> Content:
-    style = STATE_STYLES[run.state]
-    spans: list[Span] = [
-        ("", ""),
-        (style.glyph, style.role),
-        (run.id, "muted"),
-        (run.method or "?", ""),
-        (format_task(run.task), ""),
-        (format_seed(run.seed).rjust(4), ""),
-        (run.device or "", "muted"),
-    ]
-    cells = [fit_cell(styled(span), size) for span, size in zip(spans, _queue_widths(width), strict=True)]
-    age = f"{format_age_of(run.ended or 0.0, now):<8}"
-    accuracy = (f"{format_percent(run.target_accuracy):>5}", "strong")
-    start = Content(" ").join([Content(""), *cells, styled(accuracy, (f"  {age}  ", "muted"))])
-    use = format_use(run)
-    use = use if start.cell_length + len(use) <= width else use.partition(",")[0]
-    return (start + styled((use, "muted"))).truncate(width, ellipsis=True)
+    lines = [styled((" Last ended", "strong"))] if runs else []
+    for run in runs:
+        age = f"{format_age_of(run.ended or 0.0, now):<8}"
+        line = _format_cells("", STATE_STYLES[run.state], run, run.device or "", width)
+        line += styled((f"{format_percent(run.target_accuracy):>5}", "strong"), (f"  {age}  ", "muted"))
+        use = format_use(run)
+        use = use if line.cell_length + len(use) <= width else use.partition(",")[0]
+        lines.append((line + styled((use, "muted"))).truncate(width, ellipsis=True))
+    return Content("\n").join(lines)
 
 
 def format_use(run: RunRow) -> str:

@@ -25,8 +25,7 @@ from clarinet_tui.text import fit_width, format_count, format_mean, format_setti
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.comparison import PairedDifference, Side, SideRun
-    from clarinet_tui.analysis.statistics import Pair
+    from clarinet_tui.analysis.comparison import PairedDifference, Side
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
 NAME = 23
@@ -184,13 +183,21 @@ def format_difference_detail(
     statistics += _format_pairs(difference, names)
     sides = [*_format_sides(difference, names), styled(), *_format_settings(difference, names, all_settings)]
     remarks = [styled((f" ! {caution}", "warn")) for caution in difference.cautions]
-    remarks += _format_remarks(difference, names)
+    if difference.paired.pairs and not difference.refused:
+        remarks.append(styled((" ✓ ", "good"), ("each pair has the same complementary labels", "muted")))
+    not_counted = [*format_unpaired(difference, *names), *format_excluded(difference.left)]
+    not_counted += format_excluded(difference.right)
+    remarks += [styled((f" · {sentence}", "muted")) for sentence in not_counted]
     if width < TWO_COLUMNS:
         return Content("\n").join([styled(*title), *statistics, *remarks, styled(), *sides])
     left_width = min(width - RIGHT_COLUMN, MAX_LEFT_COLUMN)
-    short = [line for line in remarks if line.cell_length <= left_width]
+    statistics += [line for line in remarks if line.cell_length <= left_width]
     long = [line for line in remarks if line.cell_length > left_width]
-    return Content("\n").join([styled(*title), *_join_columns([*statistics, *short], sides, left_width), *long])
+    lines = [styled(*title)]
+    for left, right in zip_longest(statistics, sides, fillvalue=Content("")):
+        cut = left.truncate(left_width, ellipsis=True)
+        lines.append(Content.assemble(cut, " " * max(0, left_width - cell_len(printable(cut.plain)) + 1), right))
+    return Content("\n").join([*lines, *long])
 
 
 def _format_pairs(difference: PairedDifference, names: tuple[str, str]) -> Lines:
@@ -205,32 +212,22 @@ def _format_pairs(difference: PairedDifference, names: tuple[str, str]) -> Lines
     has_pseudo_labels = any(seeds[pair.seed].pseudo_label_accuracy is not None for pair in pairs for seeds in runs)
     last = "   pseudo-labels" if has_pseudo_labels else ""
     heading = f" {'seed':>5}  {headings[0]}  {headings[1]}  {'difference':>10}{'':{2 * BAR + 3}}{last}"
-    lines = [_format_pair(pair, widths, largest, [seeds[pair.seed] for seeds in runs]) for pair in pairs]
-    return [styled((heading, "muted")), *lines]
-
-
-def _format_pair(pair: Pair, widths: list[int], largest: float, runs: list[SideRun]) -> Content:
-    role = "good" if pair.difference > 0 else "bad" if pair.difference < 0 else ""
-    bar = "█" * round(abs(pair.difference) / largest * BAR)
-    pseudo_labels = [f"{run.pseudo_label_accuracy:.2f}" for run in runs if run.pseudo_label_accuracy is not None]
-    return styled(
-        (f" {pair.seed:>5}  ", "muted"),
-        (f"{pair.left:>{widths[0]}.2f}  {pair.right:>{widths[1]}.2f}  ", ""),
-        (f"{pair.difference:>+10.2f}  ", role or "strong"),
-        (f"{bar if pair.difference < 0 else '':>{BAR}}", role),
-        ("│", "faint"),
-        (f"{bar if pair.difference > 0 else '':<{BAR}}", role),
-        (f"   {' / '.join(pseudo_labels):>13}" if pseudo_labels else "", "muted"),
-    )
-
-
-def _format_remarks(difference: PairedDifference, names: tuple[str, str]) -> Lines:
-    """Which seeds and runs are not counted, and why."""
-    sentences = format_unpaired(difference, *names)
-    sentences += [sentence for side in (difference.left, difference.right) for sentence in format_excluded(side)]
-    lines = [styled((f" · {sentence}", "muted")) for sentence in sentences]
-    if difference.paired.pairs and not difference.refused:
-        lines.insert(0, styled((" ✓ ", "good"), ("each pair has the same complementary labels", "muted")))
+    lines = [styled((heading, "muted"))]
+    for pair in pairs:
+        role = "good" if pair.difference > 0 else "bad" if pair.difference < 0 else ""
+        bar = "█" * round(abs(pair.difference) / largest * BAR)
+        accuracies = (seeds[pair.seed].pseudo_label_accuracy for seeds in runs)
+        pseudo_labels = [f"{accuracy:.2f}" for accuracy in accuracies if accuracy is not None]
+        line = styled(
+            (f" {pair.seed:>5}  ", "muted"),
+            (f"{pair.left:>{widths[0]}.2f}  {pair.right:>{widths[1]}.2f}  ", ""),
+            (f"{pair.difference:>+10.2f}  ", role or "strong"),
+            (f"{bar if pair.difference < 0 else '':>{BAR}}", role),
+            ("│", "faint"),
+            (f"{bar if pair.difference > 0 else '':<{BAR}}", role),
+            (f"   {' / '.join(pseudo_labels):>13}" if pseudo_labels else "", "muted"),
+        )
+        lines.append(line)
     return lines
 
 
@@ -278,11 +275,3 @@ def _format_settings(difference: PairedDifference, names: tuple[str, str], all_s
     )
     collapsed = styled((f" {alone}", ""), ("   d lists them", "muted"))
     return [*(shown if lines else []), collapsed]
-
-
-def _join_columns(left_lines: Lines, right_lines: Lines, left_width: int) -> Lines:
-    lines = []
-    for left, right in zip_longest(left_lines, right_lines, fillvalue=Content("")):
-        cut = left.truncate(left_width, ellipsis=True)
-        lines.append(Content.assemble(cut, " " * max(0, left_width - cell_len(printable(cut.plain)) + 1), right))
-    return lines

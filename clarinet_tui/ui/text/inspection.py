@@ -9,7 +9,7 @@ from textual.content import Content
 
 from clarinet_tui.chart.picture import CELL_COLUMNS, GAP, picture_grid
 from clarinet_tui.runs.inspection_file import GROUP_TITLES
-from clarinet_tui.text import format_percent, format_task, printable
+from clarinet_tui.text import format_percent, format_task, printable, progress_bar
 from clarinet_tui.ui.text.styled import styled
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from clarinet_tui.runs.inspection_file import Inspection, Picture
     from clarinet_tui.ui.snapshot.snapshot import Confusion, InspectionProgress, RunDetails, TaskSamples
 
-BAR = 20
-"""Width of the progress bar."""
 BLOCKS = " ░▒▓█"
 """Shades of cells that are too narrow for a number."""
 NUMBER_WIDTH = 3
@@ -34,10 +32,9 @@ MAX_CURVES = 12
 def format_inspection_state(run: str, details: RunDetails | None, progress: InspectionProgress | None) -> Content:
     """Format how far an inspection is, or how to start one; empty if there is a result."""
     if progress:
-        share = progress.done / progress.total if progress.total else 0.0
-        full = round(BAR * min(share, 1.0))
-        bar = (("━" * full, "live"), ("─" * (BAR - full), "faint"), ("  ", ""))
-        return styled(("Inspecting: ", "muted"), *(bar if progress.total else ()), (progress.what, ""))
+        done, rest = progress_bar(progress.done / progress.total, 20) if progress.total else ("", "")
+        gap = "  " if progress.total else ""
+        return styled(("Inspecting: ", "muted"), (done, "live"), (rest, "faint"), (f"{gap}{progress.what}", ""))
     if details is None or details.inspection:
         return Content()
     return styled(

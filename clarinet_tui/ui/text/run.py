@@ -23,10 +23,8 @@ from clarinet_tui.text import (
 from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, styled
 
 if TYPE_CHECKING:
-    from textual.content import Content
-
     from clarinet_tui.history.queries import Alarm, RunRow
-    from clarinet_tui.ui.snapshot.snapshot import Failure, RunDetails, Setting
+    from clarinet_tui.ui.snapshot.snapshot import RunDetails, Setting
 
 GLYPH = "!"
 """Marks a run with open alarms in tables and titles, and the place on a chart where one began."""
@@ -77,17 +75,6 @@ def format_accuracies(run: RunRow) -> Content:
     return styled(*spans)
 
 
-def format_accuracy_list(run: RunRow) -> list[Content]:
-    """Format the known accuracies, one line each."""
-    values = {
-        "target accuracy": run.target_accuracy,
-        "source accuracy": run.source_accuracy,
-        "pseudo-labels": run.pseudo_label_accuracy,
-    }
-    known = {f"{name:<17}": format_percent(value) for name, value in values.items() if value is not None}
-    return [styled((name, "muted"), (text, "strong"), (" %", "muted")) for name, text in known.items()]
-
-
 def format_run_progress(run: RunRow, width: int) -> Content:
     """Format a live run's progress bar and time left, or an ended run's duration."""
     if run.iteration is None and not run.seconds:
@@ -125,8 +112,18 @@ def format_annotations(run: RunRow) -> list[Content]:
 
 def format_overview(run: RunRow, now: float) -> Content:
     """Format what stands above the metrics of a run: accuracies, origin, notes on its data, and annotations."""
+    accuracies = {
+        "target accuracy": run.target_accuracy,
+        "source accuracy": run.source_accuracy,
+        "pseudo-labels": run.pseudo_label_accuracy,
+    }
+    lines = [
+        styled((f"{name:<17}", "muted"), (format_percent(value), "strong"), (" %", "muted"))
+        for name, value in accuracies.items()
+        if value is not None
+    ]
     notes = [styled((f"· {note}", "muted")) for note in run.notes]
-    return Content("\n").join([*format_accuracy_list(run), format_origin(run, now), *notes, *format_annotations(run)])
+    return Content("\n").join([*lines, format_origin(run, now), *notes, *format_annotations(run)])
 
 
 MARGIN = 11
@@ -145,7 +142,13 @@ def format_about(run: RunRow, detail: RunDetails | None, now: float, width: int)
     lines += format_field("note", run.note, width)
     for note in run.notes:
         lines += format_field("data", note, width)
-    lines += format_failure(detail.failure if detail else None, run.error or "", width)
+    failure = detail.failure if detail else None
+    lines += format_field("error", failure.message if failure else run.error or "", width, "bad")
+    if failure:
+        for index, frame in enumerate(failure.frames):
+            lines += format_field("" if index else "at", frame, width, "muted" if index else "warn")
+        terms = ", ".join(f"{name} {format_number(value)}" for name, value in failure.terms)
+        lines += format_field("last step", terms, width)
     for problem in run.problems:
         lines += format_field("unreadable", problem, width, "warn")
     for name, text in detail.environment if detail else ():
@@ -158,17 +161,6 @@ def format_field(name: str, text: str, width: int, role: str = "") -> list[Conte
     lines = textwrap.wrap(printable(text), max(width - MARGIN, 10))
     names = [f"{shorten(name, MARGIN - 1):<{MARGIN}}", *[" " * MARGIN] * len(lines)]
     return [styled((names[index], "muted"), (line, role)) for index, line in enumerate(lines)]
-
-
-def format_failure(failure: Failure | None, message: str, width: int) -> list[Content]:
-    """Format the error, its stack frames and the losses of the last step."""
-    lines = format_field("error", failure.message if failure else message, width, "bad")
-    if failure:
-        for index, frame in enumerate(failure.frames):
-            lines += format_field("" if index else "at", frame, width, "muted" if index else "warn")
-        terms = ", ".join(f"{name} {format_number(value)}" for name, value in failure.terms)
-        lines += format_field("last step", terms, width)
-    return lines
 
 
 def format_settings(run: RunRow, detail: RunDetails | None, width: int) -> Content:

@@ -98,22 +98,15 @@ def chart_header(title: str, entries: list[LegendEntry], badges: str, width: int
         if len(layout) <= rows:
             break
     layout = layout[:rows]
-    if badges:
-        _add_badges(layout, badges, width, rows)
+    if badges:  # at the right end of the first row with room for them, or in a new row
+        new_row: list[list[Piece]] = [[]] if len(layout) < rows else []
+        for row in (*layout, *new_row):
+            room = width - _length(row) - cell_len(badges)
+            if room >= 2:
+                row += [(" " * room, PLAIN), (badges, LABEL)]
+                break
+        layout += filter(None, new_row)
     return [_fill(row, width) for row in layout]
-
-
-def _add_badges(layout: list[list[Piece]], badges: str, width: int, rows: int) -> None:
-    """Put badges at the right end of the first row with room for them, or in a new row if `rows` allows it."""
-    if len(layout) < rows:
-        layout.append([])
-    for row in layout:
-        room = width - _length(row) - cell_len(badges)
-        if room >= 2:
-            row += [(" " * room, PLAIN), (badges, LABEL)]
-            break
-    if not layout[-1]:
-        layout.pop()
 
 
 def _wrap(title: str, groups: list[list[Piece]], width: int) -> list[list[Piece]]:
@@ -301,20 +294,9 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         rows = self._header()
         rows += [[(" " * width, PLAIN)]] * (min(self.min_header_rows, self._max_header_rows) - len(rows))
         self._header_rows = len(rows)
-        chart = render_chart(self._chart_spec(width, height - len(rows)))
-        self.axes = chart.axes
-        if not any(line.x.size for line in self.lines):
-            text = self.empty_text[: chart.axes.width]
-            column = chart.axes.left + (chart.axes.width - len(text)) // 2
-            chart.grid.write(chart.axes.height // 2, column, text, LABEL)
-        styles = make_styles(self, self.lines, self.references)
-        lines = ([Segment(text, styles[style]) for text, style in row] for row in (*rows, *chart.grid.spans()))
-        self._strips = [Strip(segments, width) for segments in lines]
-
-    def _chart_spec(self, width: int, height: int) -> ChartSpec:
-        return ChartSpec(
+        spec = ChartSpec(
             width=width,
-            height=height,
+            height=height - len(rows),
             lines=self.lines,
             references=self.references,
             scale_only=self.scale_only,
@@ -329,6 +311,15 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
             x_is_time=self.x_is_time,
             x_labels=self.x_labels,
         )
+        chart = render_chart(spec)
+        self.axes = chart.axes
+        if not any(line.x.size for line in self.lines):
+            text = self.empty_text[: chart.axes.width]
+            column = chart.axes.left + (chart.axes.width - len(text)) // 2
+            chart.grid.write(chart.axes.height // 2, column, text, LABEL)
+        styles = make_styles(self, self.lines, self.references)
+        lines = ([Segment(text, styles[style]) for text, style in row] for row in (*rows, *chart.grid.spans()))
+        self._strips = [Strip(segments, width) for segments in lines]
 
     @property
     def header_rows(self) -> int:
@@ -337,19 +328,17 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
 
     def _header(self) -> list[list[Piece]]:
         entries = legend_entries(self.lines, self.crosshair, self.references)
-        return chart_header(self.title, entries, self._badges(), self.size.width, self._max_header_rows)
+        smooth = f"smooth {self.smoothing:.0%}" if self.smoothing else ""
+        zoom = "" if self.view.shows_all else ("follow" if self.view.follow else "zoom")
+        scale = "" if self.scale == "linear" else self.scale
+        badges = " · ".join(filter(None, (self.remark, scale, smooth, zoom)))
+        return chart_header(self.title, entries, badges, self.size.width, self._max_header_rows)
 
     @property
     def _max_header_rows(self) -> int:
         """The rows that title and legend may take."""
         height = self.size.height
         return 0 if height < 4 else max(1, height // 6)
-
-    def _badges(self) -> str:
-        smooth = f"smooth {self.smoothing:.0%}" if self.smoothing else ""
-        zoom = "" if self.view.shows_all else ("follow" if self.view.follow else "zoom")
-        scale = "" if self.scale == "linear" else self.scale
-        return " · ".join(filter(None, (self.remark, scale, smooth, zoom)))
 
     def _set_view(self, view: Viewport) -> None:
         if view != self.view:

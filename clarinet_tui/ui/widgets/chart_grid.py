@@ -14,7 +14,7 @@ from clarinet_tui.chart.curve import Curve, extent_of
 from clarinet_tui.chart.scales import Viewport
 from clarinet_tui.history.axes import AXES, Axis
 from clarinet_tui.ui.snapshot.snapshot import RunCurves
-from clarinet_tui.ui.text.metrics import NO_SAMPLES, QUANTITIES, Quantity
+from clarinet_tui.ui.text.metrics import NO_SAMPLES, QUANTITIES
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
@@ -125,13 +125,12 @@ class HardwareGrid(ChartGrid):
 
     def show(self, run: str, samples: Mapping[str, Curve]) -> None:
         self.set_class(bool(samples), "-sampled")
-        known = {name: quantity for name, quantity in QUANTITIES.items() if name in samples}
-        self.show_charts(run, {name: _make_chart(known[name], samples[name]) for name in known}, "time", is_time=True)
-
-
-def _make_chart(quantity: Quantity, samples: Curve) -> SmallChart:
-    at = np.isfinite(samples.mean)
-    x, *values = (array[at] for array in (samples.x, samples.mean, samples.low, samples.high))
-    line = Curve.through(x, *(array * quantity.factor for array in values))
-    zero = (Curve.through(x, np.zeros(len(x))),) if quantity.from_zero else ()
-    return SmallChart(f"{quantity.title} {quantity.unit}", (line,), zero)
+        charts = {}
+        for name, quantity in QUANTITIES.items():
+            if curve := samples.get(name):
+                at = np.isfinite(curve.mean)
+                x, *values = (array[at] for array in (curve.x, curve.mean, curve.low, curve.high))
+                line = Curve.through(x, *(array * quantity.factor for array in values))
+                zero = (Curve.through(x, np.zeros(len(x))),) if quantity.from_zero else ()
+                charts[name] = SmallChart(f"{quantity.title} {quantity.unit}", (line,), zero)
+        self.show_charts(run, charts, "time", is_time=True)

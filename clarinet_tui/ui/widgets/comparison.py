@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
     from clarinet_tui.analysis.comparison import PairedDifference
     from clarinet_tui.analysis.seed_curves import SeedBand
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison, TaskPreset
-
-SideCurves = tuple[Curve, list[Reference]]
-"""The mean of a side's runs; its band and single runs."""
 
 
 class CompareCharts(GuardedHandlers, Horizontal):
@@ -94,29 +90,15 @@ class CompareCharts(GuardedHandlers, Horizontal):
         rights = [index for index in order if index >= len(part.lefts)]
         in_one = self.overlaid or not lefts or not rights
         self.right.display = not in_one
-        self._set_series(self.left, [series[index] for index in (order if in_one else lefts)])
-        self._set_series(self.right, [series[index] for index in rights])
-        self._set_titles(snapshot, part, in_one)
-        self._share_axes(in_one)
-
-    def _make_curves(self, seeds: SeedBand, name: str, colour_index: int) -> SideCurves:
-        mean, references = Curve.through(seeds.x, seeds.mean, name=name, colour_index=colour_index), list[Reference]()
-        if self.band != "none" and (seeds.n > 1).any():
-            edges = seeds.edges(self.band)
-            references.append(Curve.through(seeds.x, seeds.mean, *edges, colour_index=colour_index, filled=True))
-        if self.show_seeds:
-            references += [replace(curve, colour_index=colour_index) for curve in seeds.members]
-        return mean, references
-
-    def _set_series(self, chart: Chart, series: Sequence[SideCurves]) -> None:
-        chart.lines = tuple(mean for mean, _ in series)
-        chart.references = tuple(reference for _, references in series for reference in references)
-
-    def _set_titles(self, snapshot: ComparisonSnapshot, part: TaskComparison, in_one: bool) -> None:
         title, axis = COMPARED_METRICS[snapshot.request.metric], snapshot.request.axis
         family_of = {run.id: run.family for run in snapshot.comparison.runs} if snapshot.comparison else {}
         has_bands = any(len(side.runs) > 1 for side in part.sides) and self.band != "none"
-        for chart, sides in ((self.left, part.lefts), (self.right, part.rights)):
+        for chart, indices, sides in (
+            (self.left, order if in_one else lefts, part.lefts),
+            (self.right, rights, part.rights),
+        ):
+            chart.lines = tuple(series[index][0] for index in indices)
+            chart.references = tuple(reference for index in indices for reference in series[index][1])
             families = {family_of.get(run.run, "") for side in sides for run in side.runs}
             with_family = not in_one and len(families) == 1
             lower_title = title if title.isupper() else title[0].lower() + title[1:]
@@ -124,9 +106,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
             chart.remark = f"band: {BANDS[self.band]}" if has_bands else ""
             chart.x_name, chart.x_is_time = AXES[axis], axis == "time"
             chart.empty_text = f"no values along {AXES[axis]}"
-
-    def _share_axes(self, in_one: bool) -> None:
-        """Give both charts the same ranges and headers of the same height."""
+        # Both charts have the same ranges, and headers of the same height.
         left, right = self.left, self.right
         left.scale_only = () if in_one else (*right.lines, *right.references)
         right.scale_only = (*left.lines, *left.references)
@@ -134,6 +114,16 @@ class CompareCharts(GuardedHandlers, Horizontal):
         self._align_headers()
         # Again after layout: the rows of a legend depend on the chart's width.
         self.call_after_refresh(self._align_headers)
+
+    def _make_curves(self, seeds: SeedBand, name: str, colour_index: int) -> tuple[Curve, list[Reference]]:
+        """Return the mean of a side's runs; its band and single runs."""
+        mean, references = Curve.through(seeds.x, seeds.mean, name=name, colour_index=colour_index), list[Reference]()
+        if self.band != "none" and (seeds.n > 1).any():
+            edges = seeds.edges(self.band)
+            references.append(Curve.through(seeds.x, seeds.mean, *edges, colour_index=colour_index, filled=True))
+        if self.show_seeds:
+            references += [replace(curve, colour_index=colour_index) for curve in seeds.members]
+        return mean, references
 
     def _align_headers(self) -> None:
         rows = 0 if not self.right.display else max(self.left.header_rows, self.right.header_rows)

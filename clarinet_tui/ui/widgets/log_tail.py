@@ -197,13 +197,11 @@ class LogTail(GuardedHandlers, Vertical):
         else:
             beyond = [line for line in matches if (line > current if step > 0 else line < current)]
             self.lines.match_line = (beyond or matches)[0 if step > 0 else -1]
-        self.query_one(".count", StyledText).set_content(styled((self._format_count(matches), "muted")))
-
-    def _format_count(self, matches: list[int]) -> str:
-        if not self.lines.search_text:
-            return ""
         current = self.lines.match_line
-        return f" {matches.index(current) + 1} of {len(matches)} " if current in matches else " none "
+        count = "" if not self.lines.search_text else " none "
+        if current in matches:
+            count = f" {matches.index(current) + 1} of {len(matches)} "
+        self.query_one(".count", StyledText).set_content(styled((count, "muted")))
 
     def action_close(self) -> None:
         self.query_one(".search").remove_class("-open")

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from clarinet_tui.ui.snapshot.snapshot import DetailPart, DetailRequest
-from clarinet_tui.ui.text.run import format_summary
+from clarinet_tui.ui.text.run import format_about, format_settings, format_summary
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.styled_text import StyledText
@@ -169,34 +169,28 @@ class RunDetail(GuardedHandlers, Vertical):
             self.query_one("#pane-scroll", VerticalScroll).scroll_home(animate=False)
 
     def _pane_text(self, run: RunRow) -> Content:
-        from clarinet_tui.ui.text.run import format_about, format_settings
-
         if self.pane == "settings":
             return format_settings(run, self._detail, self._text_width)
         if self.pane == "about":
             return format_about(run, self._detail, self._now(), self._text_width)
-        return self._inspection_text(run) if self.pane in INSPECTED_PANES else self._confusion_text()
+        from clarinet_tui.ui.text import inspection as inspection_text
 
-    def _inspection_text(self, run: RunRow) -> Content:
-        from clarinet_tui.ui.text.inspection import format_inspection_state, format_model, format_pictures
-
-        state = format_inspection_state(run.id, self._detail, self._progress)
-        inspection = self._detail.inspection if self._detail else None
-        if inspection is None:
+        detail = self._detail
+        if self.pane == "confusion":
+            if detail and detail.confusion:
+                return self._draw(detail.confusion, inspection_text.format_confusion)
+            missing = "No confusion matrix yet: it is measured after each epoch on labelled target images."
+            return styled((missing if detail else "", "muted"))
+        state = inspection_text.format_inspection_state(run.id, detail, self._progress)
+        if detail is None or detail.inspection is None:
             return state
         if self.pane == "model":
-            content = self._draw(inspection, partial(format_model, run.id))
+            content = self._draw(detail.inspection, partial(inspection_text.format_model, run.id))
         else:
-            content = self._draw(inspection, lambda inspection, width, *_: format_pictures(inspection, width))
+            content = self._draw(
+                detail.inspection, lambda data, width, *_: inspection_text.format_pictures(data, width)
+            )
         return Content("\n").join([state, content]) if state else content
-
-    def _confusion_text(self) -> Content:
-        from clarinet_tui.ui.text.inspection import format_confusion
-
-        if self._detail is None or self._detail.confusion is None:
-            missing = "No confusion matrix yet: it is measured after each epoch on labelled target images."
-            return styled((missing if self._detail else "", "muted"))
-        return self._draw(self._detail.confusion, format_confusion)
 
     def _draw(self, data: Data, draw: Callable[[Data, int, GlyphSet, str], Content]) -> Content:
         """Draw, unless nothing has changed since the last time."""

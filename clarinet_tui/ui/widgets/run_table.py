@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 CellRenderer = Callable[["RunRow", int, "RenderContext"], list[Span]]
 """Renders a cell of a run with a given width."""
 
-PERCENT = (0.0, 100.0)
 MAX_METHOD = 24
 """Longest name of a method that its column makes room for."""
 MIN_BAR, GROWN = 3, 3
@@ -91,19 +90,6 @@ def _progress(run: RunRow, width: int, context: RenderContext) -> list[Span]:
         return [(f"{run.epoch or 0} epochs" if run.epoch else "finished", "muted")]
     stopped_at = f" {share:.0%}" if share is not None else ""
     return [(f"{run.state}{stopped_at}", STATE_STYLES[run.state].role)]
-
-
-def _created(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-    return [(format_age_of(run.created, context.now), "muted")]
-
-
-def _name_and_tags(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-    tags = " ".join(f"#{tag}" for tag in run.tags)
-    return [(f"{run.name} " if run.name else "", ""), (tags, "tag")]
-
-
-def _trend(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-    return [(sparkline(context.trends.get(run.id, ()), width, PERCENT), "live")]
 
 
 def _number(
@@ -161,7 +147,7 @@ COLUMNS = (
     _number("target", "target_accuracy", format_percent, 6, 1, role="strong", always=True),
     RunColumn(
         "trend",
-        render=_trend,
+        render=lambda run, width, context: [(sparkline(context.trends.get(run.id, ()), width, (0.0, 100.0)), "live")],
         least=10,
         drop=8,
         growth=1,
@@ -178,7 +164,15 @@ COLUMNS = (
     _number("source", "source_accuracy", format_percent, 6, 5, always=True),
     RunColumn("progress", render=_progress, least=11, drop=4, growth=4, sort="iteration", largest_first=True),
     _number("took", "seconds", lambda seconds: format_duration(seconds) if seconds else "–", 5, 6, always=True),
-    RunColumn("created", render=_created, least=7, drop=7, right=True, sort="created", largest_first=True),
+    RunColumn(
+        "created",
+        render=lambda run, _, context: [(format_age_of(run.created, context.now), "muted")],
+        least=7,
+        drop=7,
+        right=True,
+        sort="created",
+        largest_first=True,
+    ),
     _text("preset", "preset", 7, 11, role="muted"),
     _text("device", "device", 6, 12, role="muted"),
     _number("pseudo", "pseudo_label_accuracy", format_percent, 6, 10),
@@ -188,7 +182,10 @@ COLUMNS = (
     _number("energy", "energy", _or_dash(format_energy), 8, 13, role="muted"),
     RunColumn(
         "name and tags",
-        render=_name_and_tags,
+        render=lambda run, *_: [
+            (f"{run.name} " if run.name else "", ""),
+            (" ".join(f"#{tag}" for tag in run.tags), "tag"),
+        ],
         least=13,
         drop=5,
         growth=6,
@@ -237,8 +234,6 @@ def render_cell(column: RunColumn, run: RunRow, width: int, context: RenderConte
 
 AGE_REFRESH = 30.0
 """Seconds between updates of the ages."""
-NO_MATCH, NO_MATCH_ROW = "   No run matches. Escape clears the filter.", 2
-"""The text of an empty table, and its row."""
 
 
 class RunTable(GuardedHandlers, ScrollView, can_focus=True):
@@ -378,8 +373,8 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
             if run := self._run_at(index):
                 return self._render_run(run, width, style)
             text = "  …"
-        elif y == NO_MATCH_ROW and not self._listing.total and self._listing.query:
-            text, role = NO_MATCH, "muted"
+        elif y == 2 and not self._listing.total and self._listing.query:
+            text, role = "   No run matches. Escape clears the filter.", "muted"
         return Strip([Segment(text, self._roles.apply(style, role))]).adjust_cell_length(width, style)
 
     def _render_run(self, run: RunRow, width: int, style: Style) -> Strip:

@@ -65,14 +65,9 @@ class TopBar(Horizontal):
             counts.insert(0, (f"▸ {listing.running}" + (" running" if width >= FULL_LABELS else ""), "live"))
         if snapshot.problem:
             counts = [("! problem: press ?" if width >= FULL_LABELS else "! press ?", "bad")]
-        text.set_content(styled(*fit_counts(counts, width)))
-
-
-def fit_counts(counts: list[Span], width: int) -> list[Span]:
-    """Join as many counts as fit."""
-    spans: list[Span] = []
-    for text, role in counts:
-        if spans and sum(len(before) for before, _ in spans) + len(text) + 4 > width:
-            break
-        spans += [*([(" · ", "faint")] if spans else []), (text, role)]
-    return [*spans, (" ", "")]
+        spans: list[Span] = []
+        for count, role in counts:  # as many as fit
+            if spans and sum(len(before) for before, _ in spans) + len(count) + 4 > width:
+                break
+            spans += [*([(" · ", "faint")] if spans else []), (count, role)]
+        text.set_content(styled(*spans, (" ", "")))
