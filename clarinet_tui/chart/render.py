@@ -194,8 +194,6 @@ MINIMUM_GUTTER = 6
 SHADE = "░"
 """A band without Braille, and its legend marker."""
 DASH = "╍"
-DASH_CELLS = 2
-"""Length of the dashes of lines that coincide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -500,7 +498,7 @@ def _draw_lines(grid: CellGrid, axes: Axes, lines: list[tuple[Columns, int]], *,
     patterns = np.zeros((axes.height, axes.width), dtype=np.intp)
     styles = np.zeros((axes.height, axes.width), dtype=np.int16)
     crossed = np.zeros((axes.height, axes.width), dtype=np.intp)
-    turn = np.arange(axes.width) // DASH_CELLS
+    turn = np.arange(axes.width) // 2  # dashes of two cells
     for columns, style in reversed(lines):
         low, high = covered_spans(columns)
         dots = fill_rows(axes.dot_rows(high), axes.dot_rows(low), axes.height * axes.glyphs.down)

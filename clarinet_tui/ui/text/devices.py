@@ -201,14 +201,14 @@ def format_queued_run(row: QueueRow, machine: MachineSnapshot, run: RunRow | Non
     started_on = machine.find_device(row.started_on)
     device = (started_on.label if started_on else row.started_on) if row.started_on else row.device
     glyph: Span = ("▸", "live") if row.started_on else ("‖", "warn") if row.is_paused else ("◦", "muted")
-    line = _format_cells(f"{row.position or ''}", glyph, row, device, width)
+    line = _format_cells((f"{row.position or '':>3}", "muted"), glyph, row, device, width)
     return (line + styled(*_state_spans(row, machine, run))).truncate(width, ellipsis=True)
 
 
-def _format_cells(position: str, glyph: Span, run: QueueRow | RunRow, device: str, width: int) -> Content:
+def _format_cells(position: Span, glyph: Span, run: QueueRow | RunRow, device: str, width: int) -> Content:
     """Format a run in the columns of the queue."""
     spans: list[Span] = [
-        (position.rjust(3), "muted"),
+        position,
         glyph,
         (run.id, "muted"),
         (run.method or "?", ""),
@@ -269,7 +269,7 @@ def format_ended_runs(runs: Sequence[RunRow], now: float, width: int) -> Content
     lines = [styled((" Last ended", "strong"))] if runs else []
     for run in runs:
         age = f"{format_age_of(run.ended or 0.0, now):<8}"
-        line = _format_cells("", STATE_STYLES[run.state], run, run.device or "", width)
+        line = _format_cells(("", ""), STATE_STYLES[run.state], run, run.device or "", width)
         line += styled((f"{format_percent(run.target_accuracy):>5}", "strong"), (f"  {age}  ", "muted"))
         use = format_use(run)
         use = use if line.cell_length + len(use) <= width else use.partition(",")[0]

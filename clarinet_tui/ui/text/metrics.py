@@ -27,8 +27,6 @@ from clarinet_tui.ui.text.styled import STATE_STYLES, Span, styled
 from core.metrics import Metric, shown_in
 
 if TYPE_CHECKING:
-    from textual.content import Content
-
     from clarinet_tui.chart.curve import Curve
     from clarinet_tui.ui.snapshot.snapshot import RunCurves
 

@@ -96,7 +96,13 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
         if layout == self._board:
             return
         old_cell, old_cursor = self.cell, self._cursor
-        self._board, self._lines = layout, _screen_lines(layout)
+        self._board, self._lines = layout, []
+        for index, table in enumerate(layout.tables):
+            if index:
+                self._lines.append(ScreenLine(index - 1, None))
+            self._lines += [ScreenLine(index, None, title=table.title), ScreenLine(index, None, table.header)]
+            for number, row in enumerate(table.rows):
+                self._lines += [ScreenLine(index, number, row.cells), *[ScreenLine(index, None)] * layout.gap]
         same_cell = [position for position in self._positions() if old_cell == self._cell_at(position)]
         same_table = [position for position in same_cell if position.table == old_cursor.table]
         self._cursor = next(iter(same_table or same_cell or self._positions()), CellPosition())
@@ -136,9 +142,6 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
             return self._render_cell(line.title, width, style)
         if line.row is not None and line.row % 2 == 0:
             style = style + self.get_component_rich_style("board--stripe")
-        return Strip.join(self._render_cells(line, style)).adjust_cell_length(width, style)
-
-    def _render_cells(self, line: ScreenLine, style: Style) -> list[Strip]:
         label, *cells = line.cells
         first = self._first_method.get(line.table, 0)
         last = first + self._visible_methods
@@ -151,7 +154,7 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
             strips.append(self._render_cell(((" ›", "live"),), 2, style))
         if line.row is None and first:
             strips[0] = self._render_cell((("‹", "live"),), self._board.label_width, style)
-        return strips
+        return Strip.join(strips).adjust_cell_length(width, style)
 
     def _render_cell(self, spans: Spans, width: int, style: Style) -> Strip:
         segments = [Segment(text, self._roles.apply(style, role)) for text, role in spans if text]
@@ -227,15 +230,3 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
             self.scroll_to(y=y, animate=False)
         column, left = self._cursor.column, self._first_method.get(table, 0)
         self._first_method[table] = min(max(left, column - self._visible_methods + 1), column)
-
-
-def _screen_lines(layout: BoardLayout) -> list[ScreenLine]:
-    lines: list[ScreenLine] = []
-    for index, table in enumerate(layout.tables):
-        if index:
-            lines.append(ScreenLine(index - 1, None))
-        lines += [ScreenLine(index, None, title=table.title), ScreenLine(index, None, table.header)]
-        for number, row in enumerate(table.rows):
-            lines.append(ScreenLine(index, number, row.cells))
-            lines += [ScreenLine(index, None)] * layout.gap
-    return lines

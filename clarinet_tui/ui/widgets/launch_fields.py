@@ -203,9 +203,6 @@ class SettingList(Vertical):
 
 FIELDS_WITH_ERRORS = ("Methods", "Tasks", "Seeds", "Slurm")
 """Fields with an error line below; the list of settings shows its errors itself."""
-PRESET_CHOICES = tuple(Choice(name, name, preset.description) for name, preset in PRESETS.items())
-SMALL = 12
-"""Columns of a sample on a low screen, where two lines of them fit."""
 GAP = 3
 """Columns between two choices."""
 
@@ -359,7 +356,7 @@ class SampleGrid(StyledText):
 
     def on_resize(self) -> None:
         """Draw as many samples as fit."""
-        columns = SMALL if self.screen.has_class("-low") else CELL_COLUMNS
+        columns = 12 if self.screen.has_class("-low") else CELL_COLUMNS  # two lines of 12 fit on a low screen
         self.set_content(format_samples(self.samples, self.size.width, columns) if self.samples else Content())
 
 
@@ -400,11 +397,12 @@ class LaunchFields(Container):
     def show_choices(self, form: LaunchForm, checked: CheckedForm, machine: MachineSnapshot | None) -> None:
         """Show what is selected of the methods, tasks, presets and devices that exist."""
         methods = [Choice(spec.name, spec.name, spec.description) for spec in checked.methods]
+        presets = [Choice(name, name, preset.description) for name, preset in PRESETS.items()]
         width = self.query_one("#device", Choices).size.width
         self.query_one("#slurm-field").display = form.place is not PlaceName.LOCAL
         self.query_one("#methods", Choices).show(methods, form.methods)
         self.query_one("#tasks", Choices).show(launch_text.task_choices(LISTED_TASKS, machine), form.tasks)
-        self.query_one("#preset", Choices).show(PRESET_CHOICES, (form.preset,))
+        self.query_one("#preset", Choices).show(presets, (form.preset,))
         self.query_one("#device", Choices).show(launch_text.device_choices(form.device, machine, width), (form.device,))
 
     def show(self, form: LaunchForm, checked: CheckedForm, machine: MachineSnapshot | None) -> None:

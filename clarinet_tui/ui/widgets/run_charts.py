@@ -21,7 +21,6 @@ from clarinet_tui.ui.widgets.chart import Chart
 from core.metrics import Metric, shown_in
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.snapshot.references import References
 
 LOSSES = shown_in("loss chart")
@@ -51,7 +50,8 @@ def overlay_lines(runs: Sequence[RunCurves], metric: str, axis: Axis, front: str
     for slot, run in enumerate(runs):
         if has_values(run, metric):
             x = run.axis_map.to_axis(axis, run.series[metric].x)
-            line = Curve.through(x, run.series[metric].mean, name=_label(run.run), colour_index=slot)
+            name = f"{run.run.id} {run.run.method or '?'} {format_seed(run.run.seed)}"
+            line = Curve.through(x, run.series[metric].mean, name=name, colour_index=slot)
             lines.append((run.run.id != front, line))
     return tuple(line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
@@ -60,16 +60,10 @@ def has_values(run: RunCurves, metric: str) -> bool:
     return metric in run.series and bool(run.series[metric].x.size)
 
 
-def _label(run: RunRow) -> str:
-    """Name a run among others by id, method and seed."""
-    return f"{run.id} {run.method or '?'} {format_seed(run.seed)}"
-
-
 def make_marks(run: RunCurves, axis: Axis) -> tuple[VerticalMark, ...]:
     """Return a mark at the start of each later stage, and where each open alarm was raised."""
-    stages = [(start, name, False) for start, name in run.stages]
-    alarms = [(alarm.iteration, f"! {alarm.kind}", True) for alarm in run.alarms if alarm.iteration is not None]
-    marks = [*stages, *alarms]
+    marks = [(start, name, False) for start, name in run.stages]
+    marks += [(alarm.iteration, f"! {alarm.kind}", True) for alarm in run.alarms if alarm.iteration is not None]
     x = run.axis_map.to_axis(axis, np.array([iteration for iteration, _, _ in marks], dtype=np.float64))
     placed = (VerticalMark(float(at), label, is_alarm) for at, (_, label, is_alarm) in zip(x, marks, strict=True))
     return tuple(mark for mark in placed if np.isfinite(mark.x))
