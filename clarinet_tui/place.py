@@ -17,7 +17,7 @@ from clarinet_tui.text import format_duration
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
     from clarinet_tui.devices.device import Device, Partition
     from clarinet_tui.runs.directory import RunDirectory
@@ -139,36 +139,18 @@ class QueueRow:
         return "; ".join(filter(None, (self.wait_reason, limit)))
 
 
-class SettingsReader:
-    """Reads what rows show of the settings of runs, each once: they never change."""
-
-    def __init__(self, runs_dir: Path) -> None:
-        self._runs_dir = runs_dir
-        self._settings: dict[str, dict[str, Any]] = {}
-
-    def read(self, run_id: str) -> dict[str, Any]:
-        """Return fields of the run's row; none if its settings cannot be read."""
-        from clarinet_tui.runs.directory import RunDirectory
-
-        if run_id not in self._settings:
-            try:
-                config = RunDirectory(self._runs_dir, run_id).read_config()
-            except InputError:
-                return {}
-            self._settings[run_id] = {"method": config.method, "task": config.task, "seed": config.seed}
-        return self._settings[run_id]
+def settings_of_row(config: RunConfig | None) -> dict[str, Any]:
+    """Return the fields of a row that show the settings of its run; none if they cannot be read."""
+    return {} if config is None else {"method": config.method, "task": config.task, "seed": config.seed}
 
 
-def has_saved(run: RunDirectory) -> bool:
-    """Return whether a run that has ended saved itself, or never started."""
-    from clarinet_tui.runs.files import file_size
-    from clarinet_tui.runs.journal import read_last_event
-    from clarinet_tui.runs.state import RunState
-
-    event = read_last_event(run.journal)
-    if event is None:
-        return file_size(run.journal) == 0
-    return event["event"] in (RunState.STOPPED, RunState.FINISHED)
+def check_waiting(run: RunDirectory, is_waiting: bool | None) -> None:
+    """Raise InputError for a run to hold, move or cancel that is not waiting; None is a run that its place lacks."""
+    if is_waiting is None:
+        run.check_own("pause, move or cancel")
+        raise InputError(f"run {run.id}: is not in the queue")
+    if not is_waiting:
+        raise InputError(f"run {run.id}: has already started: `clarinet stop {run.id}` stops it")
 
 
 class Place(Protocol):
@@ -224,10 +206,8 @@ class Place(Protocol):
     def stop(self, run: RunDirectory, timeout: float = STOP_TIMEOUT) -> StopResult:
         """Ask a run to save and end within `timeout` seconds, after which it is killed; dequeue one that waits."""
 
-    def wait_until_stopped(
-        self, run: RunDirectory, timeout: float, *, clock: Callable[[], float], sleep: Callable[[float], None]
-    ) -> bool:
-        """Wait for a run that was asked to stop; return whether it saved itself."""
+    def wait_until_stopped(self, run: RunDirectory, timeout: float) -> None:
+        """Wait for a run that was asked to stop; raise InputError if it has not ended some seconds after `timeout`."""
 
     def hold(self, run_ids: Collection[str], held: bool) -> None:
         """Pause waiting runs, or let them start again."""

@@ -13,7 +13,7 @@ SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 SPARK_BARS = "▁▂▃▄▅▆▇█"
 MAX_TIME = 253402128000
 """The Unix time of the last but one day that a date can have, in every time zone."""
-GIB, MIB = 1 << 30, 1 << 20
+GIB = 1 << 30
 JOULES_PER_KWH = 3.6e6
 
 
@@ -103,7 +103,7 @@ def format_setting(value: object) -> str:
 
 def format_bytes(count: float) -> str:
     """Format a size in memory: 850 MiB, 1.2 GiB."""
-    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"
+    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / (1 << 20):.0f} MiB"
 
 
 def format_energy(joules: float) -> str:
@@ -124,13 +124,10 @@ def format_duration(seconds: float) -> str:
     if seconds < 0:
         return f"-{format_duration(-seconds)}"
     whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}"
-    if whole < 86400:
-        return f"{whole // 3600}h{whole % 3600 // 60:02d}"
-    return f"{whole // 86400}d{whole % 86400 // 3600:02d}"
+    for size, unit, part in ((86400, "d", 3600), (3600, "h", 60), (60, "m", 1)):
+        if whole >= size:
+            return f"{whole // size}{unit}{whole % size // part:02d}"
+    return f"{whole}s"
 
 
 def format_age_of(timestamp: float, now: float) -> str:
@@ -174,26 +171,25 @@ def sparkline(values: Sequence[float], width: int, limits: tuple[float, float] |
     """Draw the values as a row of bars between limits, by default their own, with a dot where none is finite."""
     if not len(values) or width < 1:
         return " " * width
-    count = len(values)
-    edges = [cell * count // width for cell in range(width + 1)]
+    edges = [cell * len(values) // width for cell in range(width + 1)]
     means = [finite_mean(values[start : max(stop, start + 1)]) for start, stop in itertools.pairwise(edges)]
     finite = [value for value in means if math.isfinite(value)]
     low, high = limits or (min(finite, default=0.0), max(finite, default=0.0))
-    is_flat = high - low <= 1e-12 * max(abs(high), 1e-300)
-    return "".join(
-        "·"
-        if math.isnan(value)
-        else SPARK_BARS[3 if is_flat else round(min(max((value - low) / (high - low), 0.0), 1.0) * 7)]
-        for value in means
-    )
+    return "".join(_bar(value, low, high) for value in means)
 
 
 def percent_bars(values: Sequence[float], size: int, width: int) -> str:
     """Draw means of `size` percentages as bars from 0 to 100, the last at the right; a dot where none is finite."""
     starts = range(len(values) - size, len(values) - size * (width + 1), -size)
     means = [finite_mean(values[max(start, 0) : start + size]) for start in starts if start + size > 0]
-    bars = ("·" if math.isnan(mean) else SPARK_BARS[round(min(max(mean, 0.0), 100.0) / 100 * 7)] for mean in means)
-    return "".join(bars)[::-1].rjust(width)
+    return "".join(_bar(mean, 0.0, 100.0) for mean in means)[::-1].rjust(width)
+
+
+def _bar(value: float, low: float, high: float) -> str:
+    if math.isnan(value):
+        return "·"
+    is_flat = high - low <= 1e-12 * max(abs(high), 1e-300)
+    return SPARK_BARS[3 if is_flat else round(min(max((value - low) / (high - low), 0.0), 1.0) * 7)]
 
 
 def finite_mean(values: Sequence[float]) -> float:

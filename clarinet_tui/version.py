@@ -1,8 +1,6 @@
 """The version of Clarinet and of what it runs on, without importing torch."""
 
-import importlib.util
 import platform
-import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,26 +14,14 @@ def version_text(verbose: bool = False) -> str:
         number = "of a source tree that is not installed"
     lines = [f"clarinet {number}"]
     if verbose:
-        lines += [f"Python {platform.python_version()} ({sys.executable})", f"torch {_torch_build()}"]
+        from clarinet_tui.devices.local import find_torch
+        from clarinet_tui.doctor.checks import check_torch
+
+        torch = check_torch(find_torch(), gpus=0).message
+        lines += [f"Python {platform.python_version()} ({sys.executable})", f"torch {torch}"]
         lines += [f"git commit {commit}"] if (commit := _source_commit()) else []
         lines += [f"{platform.system()} {platform.release()} {platform.machine()}"]
     return "\n".join(lines)
-
-
-def _torch_build() -> str:
-    """Return what torch's version.py assigns."""
-    spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:
-        return "is not installed"
-    try:
-        text = Path(spec.origin).with_name("version.py").read_text(errors="replace")
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    found = re.findall(r"^(__version__|cuda|hip)\b[^=\n]*=\s*['\"]([^'\"\n]+)['\"]", text, re.MULTILINE)
-    values = dict(found)
-    cuda, hip = values.get("cuda"), values.get("hip")
-    built_for = f"CUDA {cuda}" if cuda else f"ROCm {hip}" if hip else "the CPU only"
-    return f"{values.get('__version__', '?')}, built for {built_for}"
 
 
 def _source_commit() -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -24,7 +25,6 @@ class Tag(StrEnum):
     """A property of a setting that other modules select settings by."""
 
     IDENTITY = "identity"
-    """Identifies the run."""
     NO_EFFECT = "no effect on the numbers"
     """May differ between a checkpoint and the run that resumes it."""
     ROUNDING = "rounding only"
@@ -269,8 +269,8 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 @cache
 def settings_tagged(*tags: Tag) -> frozenset[str]:
     """Return the names of the settings that have any of the tags; the table `stage1` is one name."""
-    fields = [(field.name, meta) for field in msgspec.structs.fields(RunConfig) for meta in field.type.__metadata__]
-    return frozenset(name for name, meta in fields if set(tags) & set((meta.extra or {}).get("tags", ())))
+    metas = {field.name: field.type.__metadata__[0] for field in msgspec.structs.fields(RunConfig)}
+    return frozenset(name for name, meta in metas.items() if set(tags) & set(meta.extra["tags"]))
 
 
 def checkpoint_settings(config: RunConfig) -> dict[str, Any]:
@@ -285,16 +285,9 @@ class SettingSpec:
 
     name: str
     type: msgspec.inspect.Type
+    """Its type with bounds, without description and tags."""
     default: Any
     description: str
-
-    @property
-    def plain_type(self) -> msgspec.inspect.Type:
-        """The type without its description and tags."""
-        value_type = self.type
-        while isinstance(value_type, msgspec.inspect.Metadata):
-            value_type = value_type.type
-        return value_type
 
 
 @cache
@@ -308,8 +301,10 @@ def _specs(struct: type[Struct], prefix: str) -> Iterator[SettingSpec]:
         if field.type is Stage1 or getattr(field.type, "__origin__", None) is Stage1:
             yield from _specs(Stage1, f"{field.name}.")
             continue
-        description = next(meta.description for meta in field.type.__metadata__ if meta.description)
-        yield SettingSpec(prefix + field.name, msgspec.inspect.type_info(field.type), field.default, description or "")
+        (meta,) = field.type.__metadata__
+        described = msgspec.inspect.type_info(field.type)
+        assert isinstance(described, msgspec.inspect.Metadata)
+        yield SettingSpec(prefix + field.name, described.type, field.default, meta.description)
 
 
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.(.*)`)?", re.DOTALL)
@@ -321,18 +316,12 @@ def convert_settings(settings: Mapping[str, Any], source: str) -> RunConfig:
         config = msgspec.convert(settings, RunConfig)
     except msgspec.ValidationError as error:
         raise InputError(f"{source}: {_explain(str(error), settings)}") from None
-    for name, value in _flat(msgspec.to_builtins(config)):
+    for spec in setting_specs():
+        value = attrgetter(spec.name)(config)
         if limit := _storage_limit(value):
-            raise InputError(f"{source}: {name}: expected {_describe_setting(name)} {limit}, got {format_value(value)}")
+            wanted, got = describe_type(spec.type), format_value(value)
+            raise InputError(f"{source}: {spec.name}: expected {wanted} {limit}, got {got}")
     return config
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{key}.")
-        else:
-            yield prefix + key, value
 
 
 def _storage_limit(value: Any) -> str | None:
@@ -369,17 +358,12 @@ def _explain(message: str, settings: Mapping[str, Any]) -> str:
     value: Any = settings
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
-    return f"{path}: expected {_describe_setting(path)}, got {format_value(value)}"
-
-
-def _describe_setting(path: str) -> str:
-    return next((describe_type(spec.type) for spec in setting_specs() if spec.name == path), "a table")
+    wanted = next((describe_type(spec.type) for spec in setting_specs() if spec.name == path), "a table")
+    return f"{path}: expected {wanted}, got {format_value(value)}"
 
 
 def describe_type(info: msgspec.inspect.Type) -> str:
     """Describe a type and its bounds, such as "an integer ≥ 1"."""
-    if isinstance(info, msgspec.inspect.Metadata):
-        return describe_type(info.type)
     if isinstance(info, msgspec.inspect.LiteralType):
         return "one of " + ", ".join(str(value) for value in info.values)
     if isinstance(info, msgspec.inspect.BoolType):

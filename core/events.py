@@ -176,7 +176,7 @@ class Failed(Event, frozen=True, kw_only=True, tag="failed"):
     kind: str = ""
     """A FailureKind or the name of an exception's class."""
     frames: list[str] = []
-    """The traceback, innermost frame first: "session.py:212 _step"."""
+    """The traceback, innermost frame first: "train.py:212 _train_stage"."""
     terms: dict[str, float] = {}
     checkpoint: str | None = None
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Level = Literal["iteration", "evaluation"]
-Kind = Literal["accuracy", "loss", "diagnostic", "rate", "speed"]
-ShownIn = Literal["accuracy chart", "loss chart", "sidebar", "status line", "comparison", "log", "loss figure"]
+Kind = Literal["accuracy", "loss", "diagnostic", "share", "rate", "speed"]
+"""An accuracy is recorded in percent, a share as a number from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,6 @@ class Metric:
     title: str = ""
     """Title of a chart or a column; by default the name in words, capitalised."""
     level: Level = "iteration"
-    unit: str = ""
-    factor: float = 1.0
-    """Multiplier that converts the recorded value to `unit`."""
-    noisy: bool = True
-    """Whether single iterations scatter, so that a recent mean is shown instead of the last value."""
-    shown: tuple[ShownIn, ...] = ()
 
     def __post_init__(self) -> None:
         words = self.name.replace("_", " ")
@@ -34,187 +28,116 @@ class Metric:
         object.__setattr__(self, "title", self.title or words.capitalize())
 
     @property
+    def unit(self) -> str:
+        return "%" if self.kind in ("accuracy", "share") else ""
+
+    @property
+    def factor(self) -> float:
+        """The multiplier that converts the recorded value to `unit`."""
+        return 100.0 if self.kind == "share" else 1.0
+
+    @property
+    def noisy(self) -> bool:
+        """Whether single iterations scatter, so that a recent mean is shown instead of the last value."""
+        return self.kind != "rate"
+
+    @property
     def title_with_unit(self) -> str:
         return f"{self.title} {self.unit}".rstrip()
 
 
+def _at_evaluation(name: str, kind: Kind, description: str, label: str = "", title: str = "") -> Metric:
+    return Metric(name, kind, description, label, title, level="evaluation")
+
+
 _CATALOGUE = (
-    Metric(
-        "target_accuracy",
-        "accuracy",
-        "share of target test images classified correctly, in percent",
-        label="target",
-        level="evaluation",
-        unit="%",
-        shown=("accuracy chart", "comparison"),
+    _at_evaluation(
+        "target_accuracy", "accuracy", "share of target test images classified correctly, in percent", "target"
     ),
-    Metric(
-        "source_accuracy",
-        "accuracy",
-        "share of source test images classified correctly, in percent",
-        label="source",
-        level="evaluation",
-        unit="%",
-        shown=("accuracy chart", "comparison"),
+    _at_evaluation(
+        "source_accuracy", "accuracy", "share of source test images classified correctly, in percent", "source"
     ),
-    Metric(
+    _at_evaluation(
         "pseudo_label_accuracy",
         "accuracy",
         "share of source images whose pseudo-label is the true one, in percent",
-        label="pseudo-labels",
-        title="Pseudo-label accuracy",
-        level="evaluation",
-        unit="%",
-        shown=("accuracy chart", "comparison"),
+        "pseudo-labels",
+        "Pseudo-label accuracy",
     ),
-    Metric("target_loss", "loss", "cross-entropy on target test images", level="evaluation"),
-    Metric("source_loss", "loss", "cross-entropy on source test images", level="evaluation"),
-    Metric(
-        "complementary_risk",
-        "loss",
-        "Eq. 6 on held-out source images; needs no true label",
-        label="risk",
-        level="evaluation",
-    ),
-    Metric(
-        "target_entropy", "diagnostic", "mean entropy of the predictions for target test images", level="evaluation"
-    ),
-    Metric(
+    _at_evaluation("target_loss", "loss", "cross-entropy on target test images"),
+    _at_evaluation("source_loss", "loss", "cross-entropy on source test images"),
+    _at_evaluation("complementary_risk", "loss", "Eq. 6 on held-out source images; needs no true label", "risk"),
+    _at_evaluation("target_entropy", "diagnostic", "mean entropy of the predictions for target test images"),
+    _at_evaluation(
         "target_information",
         "diagnostic",
         "entropy of the mean target prediction minus the mean entropy; needs no label",
-        label="information",
-        level="evaluation",
+        "information",
     ),
+    Metric("complementary_loss", "loss", "Σ_k L_k of Eq. 6, never the ascent surrogate", "complementary"),
+    Metric("ascended", "share", "1 where the step was a gradient ascent", "ascent so far", "Gradient ascent"),
+    Metric("least_class_loss", "loss", "min_k L_k of Eq. 5; below zero the step ascends"),
+    Metric("classification_loss", "loss", "cross-entropy with true or pseudo-labels", "classification"),
+    Metric("adversarial_loss", "loss", "L_adv of Eq. 9 as a cross-entropy", "adversarial"),
+    Metric("mmd", "loss", "multi-kernel maximum mean discrepancy", "MMD", "MMD"),
     Metric(
-        "complementary_loss",
-        "loss",
-        "Σ_k L_k of Eq. 6, never the ascent surrogate",
-        label="complementary",
-        shown=("loss chart", "comparison", "log", "loss figure"),
-    ),
-    Metric(
-        "ascended",
-        "diagnostic",
-        "1 where the step was a gradient ascent",
-        label="ascent so far",
-        title="Gradient ascent",
-        unit="%",
-        factor=100.0,
-        shown=("sidebar", "status line"),
-    ),
-    Metric("least_class_loss", "loss", "min_k L_k of Eq. 5; below zero the step ascends", shown=("sidebar",)),
-    Metric(
-        "classification_loss",
-        "loss",
-        "cross-entropy with true or pseudo-labels",
-        label="classification",
-        shown=("loss chart", "comparison", "log"),
-    ),
-    Metric(
-        "adversarial_loss",
-        "loss",
-        "L_adv of Eq. 9 as a cross-entropy",
-        label="adversarial",
-        shown=("loss chart", "comparison", "log", "loss figure"),
-    ),
-    Metric(
-        "mmd",
-        "loss",
-        "multi-kernel maximum mean discrepancy",
-        label="MMD",
-        title="MMD",
-        shown=("loss chart", "comparison", "log"),
-    ),
-    Metric(
-        "teacher_loss",
-        "loss",
-        "cross-entropy with the averaged teacher's confident labels of the target",
-        label="teacher",
-        shown=("loss chart", "comparison", "log"),
+        "teacher_loss", "loss", "cross-entropy with the averaged teacher's confident labels of the target", "teacher"
     ),
     Metric(
         "relabel_loss",
         "loss",
         "cross-entropy with the teacher's predictions of the source, less what is ruled out",
-        label="relabel",
-        shown=("loss chart", "comparison"),
+        "relabel",
     ),
     Metric(
         "surrogate_loss",
         "loss",
         "the loss that is minimised in place of Eq. 6: forward, SCL-EXP or pairwise",
-        label="surrogate",
-        shown=("loss chart", "comparison", "log"),
+        "surrogate",
     ),
-    Metric(
-        "information_loss",
-        "loss",
-        "minus the information of the target's predictions",
-        label="IM",
-        shown=("sidebar", "comparison"),
-    ),
-    Metric("confusion_loss", "loss", "minimum class confusion of the target", label="class confusion"),
+    Metric("information_loss", "loss", "minus the information of the target's predictions", "IM"),
+    Metric("confusion_loss", "loss", "minimum class confusion of the target", "class confusion"),
     Metric(
         "target_confident",
-        "diagnostic",
+        "share",
         "share of target images whose teacher's label is used",
-        label="target labelled",
-        title="Target labelled by the teacher",
-        unit="%",
-        factor=100.0,
-        shown=("sidebar", "status line", "comparison"),
+        "target labelled",
+        "Target labelled by the teacher",
     ),
-    Metric(
-        "lambda",
-        "rate",
-        "weight of the adaptation, rising from 0 to 1",
-        label="λ",
-        title="λ",
-        noisy=False,
-        shown=("sidebar", "status line"),
-    ),
-    Metric(
-        "discriminator_accuracy",
-        "accuracy",
-        "share of images whose domain D guesses, in percent",
-        label="D accuracy",
-        unit="%",
-        shown=("sidebar", "status line", "comparison"),
-    ),
-    Metric("entropy", "diagnostic", "mean entropy of T(f) over both domains", shown=("sidebar", "comparison")),
-    Metric(
-        "classifier_rate",
-        "rate",
-        "learning rate of G and F",
-        label="learning rate",
-        title="Learning rate of G and F",
-        noisy=False,
-        shown=("sidebar",),
-    ),
-    Metric(
-        "discriminator_rate",
-        "rate",
-        "learning rate of D",
-        label="learning rate of D",
-        title="Learning rate of D",
-        noisy=False,
-    ),
-    Metric(
-        "samples_per_second",
-        "speed",
-        "images trained on in a second",
-        label="images/s",
-        title="Images per second",
-        shown=("sidebar", "status line"),
-    ),
+    Metric("lambda", "rate", "weight of the adaptation, rising from 0 to 1", "λ", "λ"),
+    Metric("discriminator_accuracy", "accuracy", "share of images whose domain D guesses, in percent", "D accuracy"),
+    Metric("entropy", "diagnostic", "mean entropy of T(f) over both domains"),
+    Metric("classifier_rate", "rate", "learning rate of G and F", "learning rate", "Learning rate of G and F"),
+    Metric("discriminator_rate", "rate", "learning rate of D", "learning rate of D", "Learning rate of D"),
+    Metric("samples_per_second", "speed", "images trained on in a second", "images/s", "Images per second"),
 )
 METRICS = {metric.name: metric for metric in _CATALOGUE}
 
+MINIMISED = ("classification_loss", "surrogate_loss", "complementary_loss")
+"""The first of these that an iteration has is the loss that it minimises."""
+View = Literal["accuracy chart", "loss chart", "sidebar", "status line", "comparison", "log", "loss figure"]
+_ACCURACIES = ("target_accuracy", "source_accuracy", "pseudo_label_accuracy")
+_LOSSES = ("complementary_loss", "classification_loss", "adversarial_loss", "mmd", "teacher_loss")
+_SHOWN: dict[View, tuple[str, ...]] = {
+    "accuracy chart": _ACCURACIES,
+    "loss chart": (*_LOSSES, "relabel_loss", "surrogate_loss"),
+    "sidebar": (
+        *("ascended", "least_class_loss", "information_loss", "target_confident", "lambda", "discriminator_accuracy"),
+        *("entropy", "classifier_rate", "samples_per_second"),
+    ),
+    "status line": ("ascended", "target_confident", "lambda", "discriminator_accuracy", "samples_per_second"),
+    "comparison": (
+        *(*_ACCURACIES, *_LOSSES, "relabel_loss", "surrogate_loss", "information_loss", "target_confident"),
+        *("discriminator_accuracy", "entropy"),
+    ),
+    "log": (*_LOSSES, "surrogate_loss"),
+    "loss figure": ("complementary_loss", "adversarial_loss"),
+}
 
-def shown_in(view: ShownIn) -> dict[str, Metric]:
+
+def shown_in(view: View) -> dict[str, Metric]:
     """Return the metrics that `view` shows, by name and in order; the order decides the colours in a chart."""
-    return {name: metric for name, metric in METRICS.items() if view in metric.shown}
+    return {name: METRICS[name] for name in _SHOWN[view]}
 
 
 def level_of(name: str) -> Level:

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from core.config import RunConfig
 from core.dropout import ChannelDropout, Dropout
 from core.errors import InputError
-from core.tasks import Shape
+from core.tasks import COLOUR, GREY, Shape
 
-PAPER_SHAPES: dict[str, Shape] = {"lenet": (28, 28, 1), "dtn": (32, 32, 3)}
-"""The paper's networks, and the shape of the images that it uses each of them for."""
+PAPER_NETWORKS = {GREY: "lenet", COLOUR: "dtn"}
+"""The paper's networks, by the shape of the images that it uses each of them for."""
 
 
 def scale_images(x: Tensor) -> Tensor:
@@ -51,9 +51,7 @@ class Classifier(nn.Module):
         self.head = nn.Linear(width, classes)
         self.width = width
         self.scales_images = False
-        """Whether each image is shifted and scaled to mean 0 and deviation 1 first."""
         self.scales_as_imagenet = False
-        """Whether pixels are scaled by ImageNet's mean and deviation first."""
         self.centre_crop = 0.0
         """The share of height and width that is left out in evaluation."""
         self.has_batch_norm = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in self.modules())
@@ -110,10 +108,8 @@ class Discriminator(nn.Module):
 def choose_network(shape: Shape) -> str:
     """Return the paper's network for its shapes, resnet18 for photographs, and a convnet for the rest."""
     height, width, channels = shape
-    for network, network_shape in PAPER_SHAPES.items():
-        if shape == network_shape:
-            return network
-    return "resnet18" if max(height, width) >= 128 and channels in (1, 3) else "convnet"
+    others = "resnet18" if max(height, width) >= 128 and channels in (1, 3) else "convnet"
+    return PAPER_NETWORKS.get(shape, others)
 
 
 def build_classifier(
@@ -131,9 +127,9 @@ def build_classifier(
     network = choose_network(shape) if network == "auto" else network
     if weights and not network.startswith("resnet"):
         raise InputError(f"weights: only resnet18 and resnet50 take a weights file, the network is {network}")
-    if network == "dtn" and shape != PAPER_SHAPES[network]:
-        sizes = f"takes images of {_format_shape(PAPER_SHAPES[network])}, these are {_format_shape(shape)}"
-        raise InputError(f"network: {network} {sizes}; use auto")
+    if network == "dtn" and shape != COLOUR:
+        sizes = f"takes images of {_format_shape(COLOUR)}, these are {_format_shape(shape)}"
+        raise InputError(f"network: dtn {sizes}; use auto")
     if network == "lenet":
         classifier = Classifier(_lenet(shape), 500, classes)
     elif network in ("dtn", "convnet"):

@@ -63,6 +63,14 @@ def digits() -> Path:
     return Path(folder)
 
 
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a stand-in for NVIDIA's library: a machine with four GPUs."""
+    from tests.support.nvml import build
+
+    return build(tmp_path_factory.mktemp("nvml"))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
     yield

@@ -11,7 +11,6 @@ import pytest
 
 import clarinet_tui
 from clarinet_tui import History, record
-from clarinet_tui.history.database import DATABASE_NAME
 from core import resolve, train
 from core.errors import InputError
 from tests.support import forked_python
@@ -34,8 +33,8 @@ def runs(tmp_path: Path) -> Path:
     return runs
 
 
-def test_runs_are_dictionaries_with_the_same_keys(runs: Path) -> None:
-    with History(runs) as history:
+def test_results_are_plain_and_have_the_same_keys(runs: Path) -> None:
+    with History(str(runs)) as history:
         rows = history.runs("seed:1..2", sort="target_accuracy")
         assert [run["id"] for run in rows] == ["run2", "run1"]
         assert {run["state"] for run in rows} == {"finished"}
@@ -44,18 +43,12 @@ def test_runs_are_dictionaries_with_the_same_keys(runs: Path) -> None:
         assert [run["id"] for run in history.runs(sort="seed", descending=False, limit=1)] == ["run1"]
         with pytest.raises(InputError, match="query"):
             history.runs("seed:many")
-
-
-def test_settings_metrics_evaluations_events_and_curves_of_a_run(runs: Path) -> None:
-    with History(str(runs)) as history:
         assert history.config("run1")["stage1"]["epochs"] == 3
-        assert history.metrics("run1")[:2] == ["complementary_loss", "adversarial_loss"]
-        assert [row["target_accuracy"] for row in history.evaluations("run2")] == [20, 62]
         assert history.evaluations("run2")[-1]["confusion"] == [[62, 38], [38, 62]]
-        assert [event["event"] for event in history.events("run1")] == ["started", "stage", "finished"]
-        curve = history.series("run1", "complementary_loss", width=2)
-        assert curve.mean.tolist() == [1.0, 0.5]
         assert len(history.series("run1", "adversarial_loss", start=5, stop=8).x) == 3
+        (cell,) = [cell for cell in history.table(seeds=2) if cell["runs"]]
+        assert (cell["mean"], cell["published_mean"], cell["runs"]) == (61.5, 83.692, "run1 run2")
+        assert all(cell["oracle"] for cell in history.table(select="best"))
 
 
 def test_iterations_have_the_same_keys(tmp_path: Path) -> None:
@@ -78,13 +71,6 @@ def test_iterations_have_the_same_keys(tmp_path: Path) -> None:
             history.series("aaa", "lambda")
 
 
-def test_the_board_is_a_list_of_dictionaries(runs: Path) -> None:
-    with History(runs) as history:
-        (cell,) = [cell for cell in history.table(seeds=2) if cell["runs"]]
-        assert (cell["mean"], cell["published_mean"], cell["runs"]) == (61.5, 83.692, "run1 run2")
-        assert all(cell["oracle"] for cell in history.table(select="best"))
-
-
 def test_new_lines_are_ingested_unless_read_only(runs: Path) -> None:
     write_events(make_run(runs, "new"), [started(), step(1)])
     with pytest.raises(InputError, match="no such directory"):
@@ -94,20 +80,14 @@ def test_new_lines_are_ingested_unless_read_only(runs: Path) -> None:
         history.refresh()
         with pytest.raises(InputError, match="open the history without read_only"):
             history.evaluations("new")
+    with History(runs, db=runs / "local.db") as history:
+        assert len(history.runs()) == 3
     with History(runs) as history:
         assert history.runs("id:new")[0]["iteration"] == 1
         write_events(make_run(runs, "later"), [started(), step(1)])
         assert len(history.runs()) == 3
         history.refresh()
         assert history.runs(limit=1)[0]["id"] == "later"
-
-
-def test_the_database_may_be_elsewhere(tmp_path: Path) -> None:
-    make_trained_run(tmp_path / "runs", "aaa", [50])
-    with History(tmp_path / "runs", db=tmp_path / "local.db") as history:
-        assert len(history.runs()) == 1
-    assert (tmp_path / "local.db").exists()
-    assert not (tmp_path / "runs" / DATABASE_NAME).exists()
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=["runs", "curves", "board"])
@@ -150,14 +130,8 @@ def test_the_package_itself_is_light() -> None:
 
 
 def tiny_settings(task: str, **settings: Any) -> dict[str, Any]:
-    return {
-        "task": task,
-        "preset": "smoke",
-        "batch_size": 8,
-        "source_size": 0,
-        "threads": 1,
-        "device": "cpu",
-    } | settings
+    usual = {"preset": "smoke", "batch_size": 8, "source_size": 0, "threads": 1, "device": "cpu"}
+    return {"task": task, **usual, **settings}
 
 
 def test_record_trains_and_records(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import tomli
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.support.cli import invalid
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PACKAGES = ("core", "clarinet_tui")
@@ -54,11 +56,7 @@ def test_every_other_file_is_package_data() -> None:
             packaged |= matching
     others = {path for folder in package_folders() for path in files_in(folder) if path.suffix != ".py"}
     assert others - packaged == set()
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_types_are_published(package: str) -> None:
-    assert (ROOT / package / "py.typed").exists()
+    assert {ROOT / package / "py.typed" for package in PACKAGES} <= packaged, "types are published"
 
 
 @pytest.mark.parametrize("script", PROJECT["project"]["scripts"].values())
@@ -68,27 +66,23 @@ def test_each_script_names_an_existing_function(script: str) -> None:
     assert f"def {function}(" in text
 
 
-def run_script(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
-    """Run a user's script in a folder that has a module named core."""
-    (folder / "core.py").write_text("")
-    (folder / "script.py").write_text("from clarinet_tui import History\nprint(History.__name__)")
+def python(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     environment["PYTHONPATH"] = str(ROOT)
-    command = [sys.executable, *options, "script.py"]
+    command = [sys.executable, *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
 
 
-def test_a_foreign_core_beside_a_script_is_named(tmp_path: Path) -> None:
-    result = run_script(tmp_path)
+def test_a_foreign_core_beside_a_script_is_named_and_not_found_with_a_safe_path(tmp_path: Path) -> None:
+    (tmp_path / "core.py").write_text("")
+    (tmp_path / "script.py").write_text("from clarinet_tui import History\nprint(History.__name__)")
+    result = python(tmp_path, "script.py")
     assert result.returncode == 1
     last = result.stderr.splitlines()[-1]
     assert last.startswith("ImportError: Clarinet has a package named core, and Python finds another one: ")
     assert str(tmp_path / "core.py") in last
-
-
-def test_a_foreign_core_is_not_found_with_a_safe_path(tmp_path: Path) -> None:
-    result = run_script(tmp_path, "-P")
-    assert (result.returncode, result.stdout) == (0, "History\n"), result.stderr
+    safe = python(tmp_path, "-P", "script.py")
+    assert (safe.returncode, safe.stdout) == (0, "History\n"), safe.stderr
 
 
 @pytest.mark.parametrize("name", ["CITATION.cff", "CHANGELOG.md"])
@@ -99,17 +93,10 @@ def test_the_version_is_the_same_everywhere(name: str) -> None:
     assert version[1] == PROJECT["project"]["version"]
 
 
-def test_a_missing_extra_is_named(tmp_path: Path) -> None:
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the packages of an extra, the command names what to install."""
-    code = "import sys, importlib.util as util; find = util.find_spec\n"
-    code += "util.find_spec = lambda name, *rest: None if name in ('textual_serve', 'aiohttp') else find(name, *rest)\n"
-    code += "sys.argv = ['clarinet', 'serve']; from clarinet_tui.cli.main import main; main()"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    result = subprocess.run(
-        [sys.executable, "-P", "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
-    )
-    assert result.returncode == 2, result.stderr
-    assert "pip install 'clarinet-tui[serve]'" in result.stderr
+    monkeypatch.setattr("clarinet_tui.cli.serve.find_spec", lambda name: None)
+    assert "pip install 'clarinet-tui[serve]'" in invalid(tmp_path, "serve")
 
 
 def test_the_lock_has_a_published_version_of_every_dependency() -> None:

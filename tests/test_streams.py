@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.cli.main import main
 from clarinet_tui.streams import FALLBACK
-from tests.support.cli import CLARINET, cli_environment
+from tests.support.trained_runs import make_trained_run, read_runs
 
 
 def encode(text: str, encoding: str) -> str:
@@ -25,13 +26,34 @@ def test_characters_that_an_encoding_lacks_have_a_counterpart() -> None:
     assert encode("M→U ± é", "utf-8") == "M→U ± é"
 
 
+COMMANDS = ["table", "ls", "show one", "compare one two", "plot accuracy", "queue", "doctor", "metrics one", "logs one"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("encoding")
+    make_trained_run(folder / "runs", "one", [80.0], seed=1, name="Größe → 数")
+    make_trained_run(folder / "runs", "two", [81.0], seed=1, method="gac+dann")
+    make_trained_run(folder / "runs", "three", [82.0], seed=2)
+    read_runs(folder / "runs").db.close()
+    return folder
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_help_is_printed_in_any_encoding(tmp_path: Path, encoding: str) -> None:
-    environment = cli_environment() | {"PYTHONIOENCODING": encoding, "COLUMNS": "80"}
-    done = subprocess.run(
-        [*CLARINET, "sweep", "--help"], cwd=tmp_path, capture_output=True, encoding=encoding, env=environment
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+@pytest.mark.parametrize("command", ["sweep --help", *COMMANDS])
+def test_every_kind_of_output_in_encodings_with_few_characters(
+    folder: Path, encoding: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "argv", ["clarinet", *command.split()])
+    monkeypatch.setenv("CLARINET_DB", "")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out.flush()
+    assert ended.value.code == 0
+    assert out.buffer.getvalue().decode(encoding)
 
 
 def test_writes_to_a_closed_pipe_are_dropped() -> None:

@@ -32,17 +32,19 @@ def test_text_is_padded_or_cut_to_its_width() -> None:
     assert [fit_width("AMD EPYC", width) for width in (10, 8, 5)] == ["AMD EPYC  ", "AMD EPYC", "AMD …"]
 
 
-def test_bars_percentages_and_times() -> None:
+def test_numbers_times_sizes_and_counts() -> None:
+    assert [format_percent(value) for value in (None, math.nan, 81.25)] == ["–", "–", "81.2"]
+    ages = [format_age_of(1e6, 1e6 + seconds) for seconds in (5, 61, 7300, 200_000)]
+    assert ages == ["now", "1m ago", "2h ago", "2d ago"]
+    assert [format_bytes(count) for count in (850 << 20, 5 << 28)] == ["850 MiB", "1.2 GiB"]
+    assert [format_memory(used, 24 << 30) for used in (5 << 28, None)] == ["1.2/24.0 GiB", "?"]
+    assert [format_count(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
+
+
+def test_progress_bar() -> None:
     assert progress_bar(0.5, 4) == ("━━", "──")
     assert progress_bar(2.0, 2) == ("━━", "")
     assert progress_bar(math.nan, 2) == ("", "──")
-    assert [format_percent(value) for value in (None, math.nan, 81.25)] == ["–", "–", "81.2"]
-    assert [format_age_of(1e6, 1e6 + seconds) for seconds in (5, 61, 7300, 200_000)] == [
-        "now",
-        "1m ago",
-        "2h ago",
-        "2d ago",
-    ]
 
 
 def test_sparkline() -> None:
@@ -52,17 +54,6 @@ def test_sparkline() -> None:
     assert sparkline([1.0, 2.0], 4) == "▁▁██"
     assert sparkline([], 3) == "   "
     assert sparkline([math.nan] * 4, 2) == "··"
-
-
-def test_sizes_have_binary_units() -> None:
-    assert format_bytes(850 << 20) == "850 MiB"
-    assert format_bytes(5 << 28) == "1.2 GiB"
-    assert format_memory(5 << 28, 24 << 30) == "1.2/24.0 GiB"
-    assert format_memory(None, 24 << 30) == "?"
-
-
-def test_counts_have_a_plural() -> None:
-    assert [format_count(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
 
 
 def test_own_directories_are_named_by_their_last_component() -> None:

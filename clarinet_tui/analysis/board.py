@@ -1,9 +1,10 @@
 """The paper's board from history: tasks × methods, each cell with its runs, its mean and the published mean."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count, islice
 from statistics import fmean, median
 from typing import Literal, TypedDict, Unpack
 
@@ -13,22 +14,25 @@ from clarinet_tui.analysis.published import (
     ABLATIONS,
     CONTROLS,
     MAIN_METHODS,
+    PUBLISHED,
     PUBLISHED_CAUTION,
     SEEDS,
-    PublishedResult,
-    find_published,
 )
 from clarinet_tui.analysis.run_records import (
+    STATE_ORDER,
     UNREADABLE,
     ComparableRuns,
     ExcludedRuns,
     RunRecord,
     RunRecords,
+    SeedRun,
     describe_group_difference,
     exclude_other_groups,
     group_runs,
+    runs_by_seed,
+    seed_order,
 )
-from clarinet_tui.analysis.selection import ORACLE, RuleSummary, SelectedEpoch, describe_rule, summarise_rules
+from clarinet_tui.analysis.selection import ORACLE, RuleSummary, describe_rule, summarise_rules
 from clarinet_tui.analysis.statistics import Distance, Summary, distance, summarise
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
@@ -36,18 +40,6 @@ from core.methods import find_method
 from core.presets import PRESETS
 from core.resolve import changed_settings
 from core.tasks import PAPER_TASKS
-
-PRECEDENCE = (
-    RunState.FINISHED,
-    RunState.RUNNING,
-    RunState.STARTING,
-    RunState.QUEUED,
-    RunState.SILENT,
-    RunState.STOPPED,
-    RunState.LOST,
-    RunState.FAILED,
-)
-"""A seed with several runs takes the first of these states."""
 
 
 class CountOptions(TypedDict, total=False):
@@ -63,47 +55,25 @@ class CountOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class SeedResult:
-    """The result of one finished run."""
-
-    run: str
-    seed: int | None
-    selected: SelectedEpoch
-
-
-@dataclass(frozen=True)
-class UnfinishedSeed:
-    """A seed without a finished run: of its runs, the one with the most advanced state."""
-
-    run: str
-    seed: int | None
-    state: RunState
-    selected: SelectedEpoch | None
-    """What the rule selects so far."""
-    epoch: int | None
-    epochs_total: int | None
-
-
-@dataclass(frozen=True)
 class BoardCell:
     task: str
     method: str
     wanted: int
     """Number of seeds of a complete cell."""
-    results: tuple[SeedResult, ...]
+    results: tuple[SeedRun, ...]
     """Counted runs, ordered by seed."""
     summary: Summary
     rules: Mapping[Rule, RuleSummary]
     """The results of the same runs under each rule."""
     states: Mapping[str, int]
     """Number of seeds in each state."""
-    unfinished: tuple[UnfinishedSeed, ...]
-    """Seeds with runs, but no finished one."""
+    unfinished: tuple[SeedRun, ...]
+    """The most advanced run of each seed that has runs, but no finished one."""
     missing: tuple[int, ...]
     """Seeds without any run."""
     template_run: str | None
     """A run with exactly the counted settings, to be copied for missing seeds."""
-    published: PublishedResult | None
+    published: Summary | None
     distance: Distance | None
     """Mean minus the published mean."""
     changes: tuple[str, ...]
@@ -132,10 +102,6 @@ class BoardCell:
     def is_complete(self) -> bool:
         return len({result.seed for result in self.results}) >= self.wanted
 
-    @property
-    def is_unfinished(self) -> bool:
-        return any(self.states.get(state) for state in RunState if state.is_pending)
-
 
 def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: Unpack[CountOptions]) -> BoardCell:
     """Count the group with the most finished seeds and list the others as excluded; with `mix` count all groups."""
@@ -143,94 +109,57 @@ def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: U
     groups = group_runs(records, by_commit=options.get("by_commit", False))
     counted = groups if mix else groups[:1]
     excluded = [] if mix else exclude_other_groups(groups)
-    results: dict[str, SeedResult] = {}
+    results: dict[str, SeedRun] = {}
     for group in counted:
-        group_results, not_counted = _results(group, rule)
-        results |= {result.run: result for result in group_results}
-        excluded += not_counted
+        by_seed = runs_by_seed(group.records, rule)
+        for seed, (run, *others) in by_seed.items():
+            if run.accuracy is not None:
+                results[run.run] = run
+            if older := tuple(other.run for other in others if other.accuracy is not None):
+                reason = f"seed {seed} was run again; the newest finished run counts: {run.run}"
+                excluded.append(ExcludedRuns(reason, older))
+        finished = (run for runs in by_seed.values() for run in runs if run.state is RunState.FINISHED)
+        if without_result := tuple(run.run for run in finished if run.accuracy is None):
+            excluded.append(ExcludedRuns(f"no target accuracy under the rule {rule}", without_result))
     members = list({record.row.id: record for group in counted for record in group.records}.values())
-    most_advanced: dict[int | None, RunRecord] = {}  # of each seed; of equal states the newest run
-    for record in members:
-        known = most_advanced.setdefault(record.row.seed, record)
-        if PRECEDENCE.index(record.row.state) < PRECEDENCE.index(known.row.state):
-            most_advanced[record.row.seed] = record
-    states = Counter(
-        RunState.RUNNING if record.row.state.is_live else record.row.state for record in most_advanced.values()
-    )
-    unfinished = [
-        UnfinishedSeed(row.id, row.seed, row.state, record.selected.get(rule), row.epoch, row.epochs_total)
-        for record in most_advanced.values()
-        if not record.is_finished and (row := record.row)
-    ]
+    most_advanced = {seed: runs[0] for seed, runs in runs_by_seed(members, rule).items()}
+    absent = (seed for seed in count(1) if seed not in most_advanced)
+    states = Counter(RunState.RUNNING if run.state.is_live else run.state for run in most_advanced.values())
     seconds = [record.row.seconds for record in members if record.row.id in results and record.row.seconds]
     # A run of the first group with exactly its settings: one whose seed happens to match stage 1 differs.
     exact = (record for group in counted[:1] for record in group.records if record.settings == group.settings)
     template = next((record for record in exact if record.config and record.settings), None)
-    published = find_published(method, task)
-    summary = summarise(result.selected.accuracy for result in results.values())
+    published = PUBLISHED.get((method, task))
+    summary = summarise(result.accuracy for result in results.values())
     return BoardCell(
         task=task,
         method=method,
         wanted=seeds,
-        results=tuple(sorted(results.values(), key=_seed_order)),
+        results=tuple(sorted(results.values(), key=seed_order)),
         summary=summary,
         rules=summarise_rules(record.selected for record in members if record.row.id in results),
-        states={state: states[state] for state in PRECEDENCE if states[state]},
-        unfinished=tuple(sorted(unfinished, key=_seed_order)),
-        missing=_missing(most_advanced.keys(), seeds),
+        states={state: states[state] for state in STATE_ORDER if states[state]},
+        unfinished=tuple(run for run in most_advanced.values() if run.state is not RunState.FINISHED),
+        missing=tuple(islice(absent, max(0, seeds - len(most_advanced)))),
         template_run=template.row.id if template else None,
         published=published,
-        distance=distance(summary, published.summary) if published else None,
+        distance=distance(summary, published) if published else None,
         changes=_changes(template),
         seconds=median(seconds) if seconds else None,
         notes=tuple(dict.fromkeys(note for record in members for note in record.row.notes)),
-        commits=tuple(sorted({record.code.commit for record in members if record.code.commit and record.is_finished})),
+        commits=tuple(sorted({record.commit for record in members if record.commit and record.is_finished})),
         mixed=_mixed(counted),
         excluded=tuple(excluded),
     )
 
 
-def _seed_order(result: SeedResult | UnfinishedSeed) -> tuple[bool, int]:
-    return result.seed is None, result.seed or 0
-
-
-def _results(group: ComparableRuns, rule: Rule) -> tuple[list[SeedResult], list[ExcludedRuns]]:
-    """Return the newest finished run of each seed, and the finished runs that are not counted."""
-    results: dict[int | None, SeedResult] = {}
-    older: dict[int | None, list[str]] = {}
-    without_result = []
-    for record in group.records:
-        selected = record.selected.get(rule)
-        if not record.is_finished:
-            continue
-        if selected is None:
-            without_result.append(record.row.id)
-        elif record.row.seed in results:
-            older.setdefault(record.row.seed, []).append(record.row.id)
-        else:
-            results[record.row.seed] = SeedResult(record.row.id, record.row.seed, selected)
-    excluded = [
-        ExcludedRuns(f"seed {seed} was run again; the newest finished run counts: {results[seed].run}", tuple(ids))
-        for seed, ids in older.items()
-    ]
-    if without_result:
-        excluded.append(ExcludedRuns(f"no target accuracy under the rule {rule}", tuple(without_result)))
-    return list(results.values()), excluded
-
-
 def _mixed(groups: Sequence[ComparableRuns]) -> tuple[str, ...]:
     differences = [f"{len(groups)} protocols"] if len(groups) > 1 else []
     differences += [describe_group_difference(groups[0], group) for group in groups[1:]]
-    commits = {record.code.commit for group in groups for record in group.records if record.is_finished} - {None}
+    commits = {record.commit for group in groups for record in group.records if record.is_finished} - {None}
     if len(commits) > 1:
         differences.append(f"started at {len(commits)} git commits: {', '.join(sorted(map(str, commits)))}")
     return tuple(dict.fromkeys(differences))
-
-
-def _missing(present: Collection[int | None], wanted: int) -> tuple[int, ...]:
-    """Return the lowest seeds from 1 that have no run, as many as are wanted."""
-    absent = (seed for seed in range(1, wanted + len(present) + 1) if seed not in present)
-    return tuple(seed for seed, _ in zip(absent, range(max(0, wanted - len(present))), strict=False))
 
 
 def _changes(template: RunRecord | None) -> tuple[str, ...]:
@@ -439,7 +368,7 @@ def _averages(cells: Mapping[tuple[str, str], BoardCell]) -> dict[str, Average]:
     for method in dict.fromkeys(method for method, _ in cells):
         complete = [cells[method, task] for task in PAPER_TASKS if cells[method, task].is_complete]
         means = [cell.summary.mean for cell in complete if cell.summary.mean is not None]
-        published = [cell.published.mean for cell in complete if cell.published]
+        published = [cell.published.mean for cell in complete if cell.published and cell.published.mean is not None]
         if means:
             tasks = tuple(cell.task for cell in complete)
             averages[method] = Average(fmean(means), tasks, fmean(published) if len(published) == len(means) else None)

@@ -25,8 +25,7 @@ from clarinet_tui.analysis.selection import (
 )
 from clarinet_tui.analysis.statistics import Summary
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.tables import documents
-from clarinet_tui.tables.data import write_csv
+from clarinet_tui.tables import writers
 from clarinet_tui.tables.table import Cell, Column, Row, Table, make_table
 from clarinet_tui.text import format_mean, format_task, printable
 from core.tasks import DOMAINS, PAPER_TASKS
@@ -92,7 +91,7 @@ def board_table(
         best = board.best(task, part.methods)
         rows.append(Row((_label(task), *(measured(cell, best) for cell in cells)), "measured"))
         if any(cell.published for cell in cells):
-            means = (cell.published.summary if cell.published else Summary(0) for cell in cells)
+            means = (cell.published or Summary(0) for cell in cells)
             label = Cell(published.format(format_task(task)), "faint", value=task)
             rows.append(Row((label, *(result(mean, emphasis="muted") for mean in means)), "published"))
         if details == "rows":
@@ -143,7 +142,8 @@ def _detail_rows(cells: list[BoardCell]) -> Iterator[tuple[str, list[str]]]:
 
 def mean_regret(cell: BoardCell) -> float | None:
     """Return how far the cell's runs are below the oracle, for rules other than the last epoch."""
-    regrets = [result.selected.regret for result in cell.results if result.selected.rule not in ("last", ORACLE)]
+    selected = (result.selected for result in cell.results)
+    regrets = [epoch.regret for epoch in selected if epoch and epoch.rule not in ("last", ORACLE)]
     return fmean(regrets) if regrets else None
 
 
@@ -187,8 +187,6 @@ def board_view(board: Board, width: int) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from clarinet_tui.tables.terminal import to_rich
-
     parts: list[RenderableType] = []
     oracle = ", ORACLE SELECTION" if board.uses_oracle else ""
     plus_minus = " ± " if width >= WIDE else "±"
@@ -196,14 +194,14 @@ def board_view(board: Board, width: int) -> RenderableType:
         table = board_table(board, part, plus_minus=plus_minus, published="  paper", details="rows")
         for shown in table.split(max(1, (width - LABEL) // COLUMN)):
             title = Text(f"{part.title}: target accuracy in %{oracle}", style="italic")
-            parts += [title, to_rich(shown, gap=1, least=COLUMN - 1), Text()]
+            parts += [title, writers.to_rich(shown, gap=1, least=COLUMN - 1), Text()]
     notes = [*board.notes, *excluded_notes(board, maximum_ids=6)]
     if rules := rule_table(board, plus_minus=None):
         labels = sum(rules.width_of(at) + 1 for at in (0, 1))
         is_wide = width >= labels + len(RULE_ORDER) * 2 * LABEL
         rules = (is_wide and rule_table(board)) or rules
         for shown in rules.split(len(RULE_ORDER) if is_wide else (width - labels) // (COLUMN + 2), labels=2):
-            parts += [Text(RULES_TITLE, style="italic"), to_rich(shown, gap=1, least=COLUMN)]
+            parts += [Text(RULES_TITLE, style="italic"), writers.to_rich(shown, gap=1, least=COLUMN)]
         parts.append(Text())
         notes += [f"{note}." for note in RULE_NOTES]
     return Group(*parts, *(Text(f"· {printable(note)}", style="dim") for note in notes))
@@ -213,14 +211,14 @@ def to_markdown(board: Board) -> str:
     """Return the tables, then the notes, and in a comment the runs of each number."""
     oracle = " (oracle selection)" if board.uses_oracle else ""
     tables = [board_table(board, part, decimals=DOCUMENT_DECIMALS, published="{}, published") for part in board.tables]
-    sections = [documents.to_markdown(Table(table.columns, table.rows, table.title + oracle)) for table in tables]
+    sections = [writers.to_markdown(Table(table.columns, table.rows, table.title + oracle)) for table in tables]
     notes = [*board.notes, f"Mean ± sample standard deviation over seeds; a complete cell has {board.seeds} seeds."]
     notes += [MIXED_NOTE] if any(cell.mixed for cell in board.cells.values()) else []
     if rules := rule_table(board, DOCUMENT_DECIMALS):
-        sections.append(documents.to_markdown(rules))
+        sections.append(writers.to_markdown(rules))
         notes += [f"{note}." for note in RULE_NOTES]
     notes += excluded_notes(board)
-    sections.append("\n".join(f"- {documents.escape_markdown(note)}" for note in notes))
+    sections.append("\n".join(f"- {writers.escape_markdown(note)}" for note in notes))
     if runs := [printable(note).replace("--", "- -") for note in run_notes(board)]:
         sections.append("\n".join(["<!-- runs", *runs, "-->"]))
     return "\n\n".join(sections) + "\n"
@@ -240,10 +238,10 @@ def to_latex(board: Board, *, standalone: bool = False) -> str:
         caption = f"{text} (or the number in brackets). {' '.join(board.conditions)}"
         is_mixed = any(cell.mixed for (method, _), cell in board.cells.items() if method in part.methods)
         notes = [*([MIXED_NOTE] if is_mixed else []), *board.remarks(part.methods)]
-        tables.append(documents.to_latex(Table(table.columns, table.rows, caption), notes))
+        tables.append(writers.to_latex(Table(table.columns, table.rows, caption), notes))
     if rules := rule_table(board, DOCUMENT_DECIMALS, "±"):
         caption = f"{RULES_TITLE}. Target accuracy in percent; {'; '.join(RULE_NOTES)}."
-        tables.append(documents.to_latex(Table(rules.columns, rules.rows, caption)))
+        tables.append(writers.to_latex(Table(rules.columns, rules.rows, caption)))
     body = "".join(f"% {printable(line)}\n" for line in comments) + "\n".join(tables)
     return f"{LATEX_PREAMBLE}{body}\\end{{document}}\n" if standalone else body
 
@@ -252,7 +250,7 @@ def to_csv(board: Board) -> str:
     """Return a line for each cell; lists within a field are separated by spaces, sentences by semicolons."""
     rows = [cell_columns(board, cell) for cell in board.cells.values()]
     written = io.StringIO()
-    write_csv(written, list(rows[0]), rows)
+    writers.write_csv(written, list(rows[0]), rows)
     return written.getvalue()
 
 

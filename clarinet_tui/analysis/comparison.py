@@ -12,13 +12,15 @@ from clarinet_tui.analysis.run_records import (
     ExcludedRuns,
     RunRecord,
     RunRecords,
+    SeedRun,
     Settings,
     describe_data,
     exclude_other_groups,
     group_runs,
+    runs_by_seed,
     setting_differences,
 )
-from clarinet_tui.analysis.selection import RuleSummary, SelectedEpoch, describe_rule, summarise_rules
+from clarinet_tui.analysis.selection import RuleSummary, describe_rule, summarise_rules
 from clarinet_tui.analysis.statistics import (
     Distance,
     PairedStatistics,
@@ -28,7 +30,6 @@ from clarinet_tui.analysis.statistics import (
     paired_statistics,
     summarise,
 )
-from clarinet_tui.history.axes import GivenStage1
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import RunRow, get_run, list_runs
 from clarinet_tui.history.query_language import quote_value
@@ -39,31 +40,6 @@ from core.tasks import PAPER_TASKS
 
 
 @dataclass(frozen=True)
-class SideRun:
-    """One run of a side."""
-
-    run: str
-    seed: int | None
-    state: RunState
-    selected: SelectedEpoch | None
-    """The reported epoch; for an unfinished run, the one selected so far."""
-    source_accuracy: float | None
-    pseudo_label_accuracy: float | None
-    seconds: float | None
-    """Device seconds, including a shared stage 1."""
-    shared: GivenStage1 | None
-    label_hash: str | None
-    device: str | None
-    hardware: str | None
-    """The model of the GPU or CPU."""
-
-    @property
-    def accuracy(self) -> float | None:
-        """The accuracy that counts, None unless the run is finished."""
-        return self.selected.accuracy if self.selected and self.state is RunState.FINISHED else None
-
-
-@dataclass(frozen=True)
 class Side:
     method: str
     title: str
@@ -71,8 +47,8 @@ class Side:
     preset: str | None
     settings: Settings | None
     data: DataSummary | None
-    runs: tuple[SideRun, ...]
-    """The newest finished run of each seed, or else the newest one, ordered by seed."""
+    runs: tuple[SeedRun, ...]
+    """The run of each seed that counts, ordered by seed."""
     accuracy: Summary
     source_accuracy: Summary
     pseudo_label_accuracy: Summary
@@ -120,32 +96,11 @@ def make_sides(records: Sequence[RunRecord], *, rule: Rule = "last", every_group
 
 
 def make_side(group: ComparableRuns, rule: Rule = "last", excluded: Sequence[ExcludedRuns] = ()) -> Side:
-    newest: dict[int | None, RunRecord] = {}
-    older: list[str] = []
-    for record in group.records:
-        known = newest.get(record.row.seed)
-        if known is None or (record.is_finished and not known.is_finished):
-            older += [known.row.id] if known else []
-            newest[record.row.seed] = record
-        else:
-            older.append(record.row.id)
-    runs = [
-        SideRun(
-            run=record.row.id,
-            seed=seed,
-            state=record.row.state,
-            selected=record.selected.get(rule),
-            source_accuracy=record.row.source_accuracy,
-            pseudo_label_accuracy=record.row.pseudo_label_accuracy,
-            seconds=record.seconds,
-            shared=record.shared,
-            label_hash=record.row.label_hash,
-            device=record.row.device,
-            hardware=record.row.hardware,
-        )
-        for seed, record in sorted(newest.items(), key=lambda item: (item[0] is None, item[0] or 0))
-    ]
+    by_seed = runs_by_seed(group.records, rule).values()
+    runs = [same_seed[0] for same_seed in by_seed]
+    older = [run.run for same_seed in by_seed for run in same_seed[1:]]
     done = [run for run in runs if run.state is RunState.FINISHED]
+    counted = {run.run for run in done}
     row = group.records[0].row
     superseded = [ExcludedRuns("superseded by newer finished runs of the same seeds", tuple(older))] if older else []
     return Side(
@@ -162,7 +117,7 @@ def make_side(group: ComparableRuns, rule: Rule = "last", excluded: Sequence[Exc
         seconds=_summary_of([run.seconds for run in done]),
         total_seconds=_total(done),
         excluded=(*excluded, *superseded),
-        rules=summarise_rules(record.selected for record in newest.values() if record.is_finished),
+        rules=summarise_rules(record.selected for record in group.records if record.row.id in counted),
     )
 
 
@@ -171,7 +126,7 @@ def _summary_of(values: Sequence[float | None]) -> Summary:
     return summarise(values) if any(value is not None for value in values) else Summary(0)
 
 
-def _total(runs: Sequence[SideRun]) -> float:
+def _total(runs: Sequence[SeedRun]) -> float:
     """A stage 1 that a run of this side trained is already part of that run's seconds."""
     shared = {run.run: run.shared.seconds or 0.0 for run in runs if run.shared}
     own = sum((run.seconds or 0.0) - shared.get(run.run, 0.0) for run in runs)
@@ -323,7 +278,7 @@ def _paired_difference(left: Side, right: Side) -> PairedDifference:
     )
 
 
-def _by_seed(side: Side) -> dict[int, SideRun]:
+def _by_seed(side: Side) -> dict[int, SeedRun]:
     return {run.seed: run for run in side.runs if run.seed is not None and run.accuracy is not None}
 
 
@@ -344,8 +299,8 @@ def _cautions(left: Side, right: Side) -> tuple[str, ...]:
         both = " and ".join(", ".join(names) for names in used)
         cautions.append(f"the devices differ ({both}): times cannot be compared")
     for side in (left, right):
-        if used[0] == used[1] and len(_hardware(side)) > 1:
-            cautions.append(f"{side.title}: runs on {' and '.join(_hardware(side))}: their mean time is of both")
+        if used[0] == used[1] and len(used[0]) > 1:
+            cautions.append(f"{side.title}: runs on {' and '.join(used[0])}: their mean time is of both")
         if side.cost_unknown:
             cautions.append(f"{side.title}: the cost of stage 1 is not recorded for {', '.join(side.cost_unknown)}")
     return tuple(cautions)
@@ -365,18 +320,17 @@ def default_queries(db: Database) -> tuple[str, str] | None:
 
     The two-step runs are those of the strongest baseline if it has runs, and of the controls of one-step methods.
     """
-    methods: dict[tuple[str, str], set[str]] = {}
-    families: dict[tuple[str, str], set[str]] = {}
+    runs: dict[tuple[str, str], list[RunRow]] = {}
     for row in list_runs(db, COUNTED_STATES, limit=MAX_SEARCHED):
         if row.task and row.preset:
-            families.setdefault((row.task, row.preset), set()).add(row.family)
-            methods.setdefault((row.task, row.preset), set()).add(row.method or "")
-    newest = next((key for key, present in families.items() if present >= set(COMPARED_FAMILIES)), None)
+            runs.setdefault((row.task, row.preset), []).append(row)
+    newest = next((key for key in runs if {row.family for row in runs[key]} >= set(COMPARED_FAMILIES)), None)
     if newest is None:
         return None
     task, preset = map(quote_value, newest)
     query = f"task:{task} preset:{preset} {COUNTED_STATES}"
-    controls = [control for method in CONTROLS if method in methods[newest] for control in CONTROLS[method]]
-    opponents = [method for method in (OPPONENT, *controls) if method in methods[newest]]
+    methods = {row.method for row in runs[newest]}
+    controls = [control for method in CONTROLS if method in methods for control in CONTROLS[method]]
+    opponents = [method for method in (OPPONENT, *controls) if method in methods]
     selected = f"method:{','.join(opponents)} " if OPPONENT in opponents else ""
     return query, f"{selected}{query}"

@@ -165,7 +165,7 @@ def comparison_view(comparison: Comparison, *, named: bool = False) -> Renderabl
     from rich.padding import Padding
     from rich.text import Text
 
-    from clarinet_tui.tables.terminal import to_rich
+    from clarinet_tui.tables.writers import to_rich
 
     def line(text: str, style: str = "dim") -> Text:
         return Text(printable(text), style=style)

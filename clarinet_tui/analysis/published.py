@@ -1,6 +1,5 @@
 """The paper's results (IJCAI 2020): target accuracy in percent at the last epoch, over five seeds."""
 
-from dataclasses import dataclass
 from statistics import fmean
 
 from clarinet_tui.analysis.statistics import Summary
@@ -39,34 +38,15 @@ LATEX_TITLES = {
 """Method titles with LaTeX markup."""
 
 
-@dataclass(frozen=True)
-class PublishedResult:
-    """One result of the paper; `std` is None where the paper prints none."""
-
-    mean: float
-    std: float | None
-
-    @property
-    def summary(self) -> Summary:
-        """As a sample of five seeds; the paper does not state whether its ± divides by n - 1."""
-        return Summary(SEEDS, self.mean, self.std)
-
-
-def _parse(text: str) -> PublishedResult:
-    mean, _, std = text.partition("±")
-    return PublishedResult(float(mean), float(std) if std else None)
-
-
 PUBLISHED = {
-    (method, task): _parse(text)
+    (method, task): Summary(SEEDS, float(mean), float(std) if std else None)
     for method, line in _NUMBERS.items()
-    for task, text in zip(PAPER_TASKS, line.split(), strict=True)
+    for task, (mean, _, std) in zip(PAPER_TASKS, (text.partition("±") for text in line.split()), strict=True)
 }
+"""The results by method and task, without std where the paper prints none.
 
-
-def find_published(method: str, task: str) -> PublishedResult | None:
-    """None if the paper has no such result."""
-    return PUBLISHED.get((method, task))
+The paper does not state whether its ± divides by n - 1, as that of a `Summary` does.
+"""
 
 
 def method_title(method: str) -> str:
@@ -79,5 +59,5 @@ def method_title(method: str) -> str:
 
 def published_average(method: str) -> float | None:
     """Return the published average over all tasks, before rounding."""
-    means = [result.mean for task in PAPER_TASKS if (result := find_published(method, task))]
+    means = [result.mean for (name, _), result in PUBLISHED.items() if name == method and result.mean is not None]
     return fmean(means) if means else None

@@ -41,8 +41,8 @@ from clarinet_tui.analysis.selection import ORACLE, RULE_DESCRIPTIONS, RULE_NOTE
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import Environment, describe_environment, read_environment
 from clarinet_tui.runs.inspection_file import GROUP_TITLES, Picture, read_inspection
-from clarinet_tui.tables.documents import html_templates
 from clarinet_tui.tables.table import Cell, Table, make_table
+from clarinet_tui.tables.writers import html_templates
 from clarinet_tui.text import (
     JOULES_PER_KWH,
     format_count,
@@ -103,8 +103,6 @@ def make_report(
     What is empty has no section. Original command lines (`typed`) and uncommitted changes (`patches`) may contain
     private values.
     """
-    from markupsafe import Markup  # with jinja2, which takes a while to import
-
     records = reader.search(query)
     if not records:
         problem = f"no run matches {query!a}" if query else "there are no runs"
@@ -135,8 +133,8 @@ def make_report(
             sections=[
                 ("board", "Board", _board(board)),
                 ("comparison", "One step against two", _comparison(reader, records, query, rule)),
-                ("figures", "Figures", [_figure(figure, Markup) for figure in _figures(reader, board)]),
-                ("models", "Inside the models", list(_inspected(reader, records, Markup))),
+                ("figures", "Figures", list(map(_figure, _figures(reader, board)))),
+                ("models", "Inside the models", list(_inspected(reader, records))),
                 ("runs", "Runs", _runs(records)),
                 ("settings", "Settings", _settings(records)),
                 ("environments", "Environments", _environments(recorded, hosts=hosts, patches=patches)),
@@ -247,11 +245,13 @@ def _difference(difference: PairedDifference) -> dict[str, Any]:
     }
 
 
-def _figure(figure: Figure, markup: Callable[[str], str], prefix: str = "") -> dict[str, Any]:
+def _figure(figure: Figure, prefix: str = "") -> dict[str, Any]:
     """Render each panel as a separate image, so that a narrow screen shows them below each other.
 
     `prefix` makes the ids of elements differ from those of another figure of the same name.
     """
+    from markupsafe import Markup  # with jinja2, which takes a while to import
+
     panels: list[Any] = []
     for index, panel in enumerate(figure.panels):
         if isinstance(panel, ConfusionMatrix):
@@ -268,13 +268,11 @@ def _figure(figure: Figure, markup: Callable[[str], str], prefix: str = "") -> d
         body = _FONT.sub("", _GROUP.sub("<g", body)).replace("<use xlink:href", "<use href")
         body = _PATH.sub(lambda match: _LONG.sub(r"\1", match[0]).replace("\n", ""), body)
         body = _COLOUR.sub(lambda match: f"var(--{VARIABLES.get(match[1], f'line{int(match[1])}')})", body)
-        panels.append({"box": header[1], "svg": markup(body), "label": f"{figure.title}: {panel.title}"})
+        panels.append({"box": header[1], "svg": Markup(body), "label": f"{figure.title}: {panel.title}"})
     return {"title": figure.title, "panels": panels, "notes": figure.notes}
 
 
-def _inspected(
-    reader: RunRecords, records: Sequence[RunRecord], markup: Callable[[str], str]
-) -> Iterator[dict[str, Any]]:
+def _inspected(reader: RunRecords, records: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
     """Show the latest runs that `clarinet inspect` has inspected: figures of the model first, then pictures."""
     latest = sorted((record.row for record in records), key=attrgetter("created"), reverse=True)
     read = ((row, read_inspection(RunDirectory(reader.runs_dir, row.id))) for row in latest)
@@ -291,7 +289,7 @@ def _inspected(
         ]
         yield {
             "title": f"{format_task(row.task)} {method_title(row.method or '?')} {row.id}, epoch {inspection.epoch}",
-            "figures": [_figure(figure, markup, f"inspected{number}") for figure in figures],
+            "figures": [_figure(figure, f"inspected{number}") for figure in figures],
             "groups": [(title, pictures) for title, pictures in groups if pictures],
         }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import describe_environment, read_environment
-from clarinet_tui.runs.journal import JournalEvent, read_journal
+from clarinet_tui.runs.journal import read_first_event
 from core.config import setting_specs
 
 ENVIRONMENT = ("host", "platform", "python", "device")
@@ -48,8 +48,7 @@ def diff_runs(first: RunDirectory, second: RunDirectory) -> tuple[list[RecordedD
 
 def _describe(run: RunDirectory) -> dict[str, dict[str, Any]]:
     config, fields = run.read_config(), read_environment(run)
-    first = next(read_journal(run.journal), None) if run.journal.exists() else None
-    started = first.fields if isinstance(first, JournalEvent) else {}
+    started = read_first_event(run.journal) or {}
     environment = describe_environment(fields)
     changes = bool(environment.patch) if fields.get("git") else None
     return {

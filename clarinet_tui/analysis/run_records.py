@@ -20,6 +20,17 @@ from core.methods import GAC, find_method
 
 OWN_SEED = "the run's own"
 """Value of stage1.seed for runs whose stage 1 uses the run's seed."""
+STATE_ORDER = (
+    RunState.FINISHED,
+    RunState.RUNNING,
+    RunState.STARTING,
+    RunState.QUEUED,
+    RunState.SILENT,
+    RunState.STOPPED,
+    RunState.LOST,
+    RunState.FAILED,
+)
+"""The most advanced state first."""
 SIZES = ("source_size", "target_size", "test_size")
 
 Settings = Mapping[str, Any]
@@ -34,12 +45,34 @@ class DataSummary:
 
 
 @dataclass(frozen=True)
-class CodeVersion:
-    """Program version and git commit of a run, as far as recorded."""
+class SeedRun:
+    """One run of a mean, and its epoch that counts."""
 
-    version: str | None = None
-    commit: str | None = None
-    """Commit of the directory where the run was started, with a hash of uncommitted changes after a +."""
+    run: str
+    seed: int | None
+    state: RunState
+    selected: SelectedEpoch | None
+    """The reported epoch; for an unfinished run, the one selected so far."""
+    epoch: int | None
+    epochs_total: int | None
+    source_accuracy: float | None
+    pseudo_label_accuracy: float | None
+    seconds: float | None
+    """Device seconds, including a shared stage 1."""
+    shared: GivenStage1 | None
+    label_hash: str | None
+    device: str | None
+    hardware: str | None
+    """The model of the GPU or CPU."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """The accuracy that counts, None unless the run is finished."""
+        return self.selected.accuracy if self.selected and self.state is RunState.FINISHED else None
+
+
+def seed_order(run: SeedRun) -> tuple[bool, int]:
+    return run.seed is None, run.seed or 0
 
 
 @dataclass(frozen=True)
@@ -53,7 +86,10 @@ class RunRecord:
     """The protocol: settings that must be equal within a mean, with keys such as `stage1.epochs`."""
     data: DataSummary | None
     """None before the run has started."""
-    code: CodeVersion
+    version: str | None
+    """The version of the program, if recorded."""
+    commit: str | None
+    """Commit of the directory where the run was started, with a hash of uncommitted changes after a +."""
     selected: Mapping[Rule, SelectedEpoch]
     shared: GivenStage1 | None
     """Stage 1 that the run took over from another run."""
@@ -68,6 +104,25 @@ class RunRecord:
         if self.row.seconds is None:
             return None
         return self.row.seconds + (self.shared.seconds or 0.0 if self.shared else 0.0)
+
+    def select(self, rule: Rule) -> SeedRun:
+        """Return the run with its epoch that counts under the rule."""
+        row = self.row
+        return SeedRun(
+            run=row.id,
+            seed=row.seed,
+            state=row.state,
+            selected=self.selected.get(rule),
+            epoch=row.epoch,
+            epochs_total=row.epochs_total,
+            source_accuracy=row.source_accuracy,
+            pseudo_label_accuracy=row.pseudo_label_accuracy,
+            seconds=self.seconds,
+            shared=self.shared,
+            label_hash=row.label_hash,
+            device=row.device,
+            hardware=row.hardware,
+        )
 
 
 class RunRecords:
@@ -106,7 +161,8 @@ class RunRecords:
             config=config,
             settings=comparable_settings(config) if config else None,
             data=DataSummary(row.notes, tuple(started.get(name) for name in SIZES)) if started else None,
-            code=CodeVersion(dict(environment.versions).get("clarinet-tui"), environment.short_commit or None),
+            version=dict(environment.versions).get("clarinet-tui"),
+            commit=environment.short_commit or None,
             selected=select_epochs(read_evaluations(self.db, row.id), stage=last_stage(row.method)),
             shared=find_shared_stage1(events),
         )
@@ -135,6 +191,19 @@ MAXIMUM_NAMED = 4
 UNREADABLE = "settings cannot be read"
 
 
+def runs_by_seed(records: Iterable[RunRecord], rule: Rule) -> dict[int | None, list[SeedRun]]:
+    """Return the runs of each seed, of which the first one counts; the records are the newest first.
+
+    It is the newest finished run with a result, or else the newest one in the most advanced state.
+    """
+    by_seed: dict[int | None, list[SeedRun]] = {}
+    for run in sorted((record.select(rule) for record in records), key=seed_order):
+        by_seed.setdefault(run.seed, []).append(run)
+    for runs in by_seed.values():
+        runs.sort(key=lambda run: (run.accuracy is None, STATE_ORDER.index(run.state)))
+    return by_seed
+
+
 @dataclass(frozen=True)
 class ExcludedRuns:
     """Runs that are not counted, and the reason."""
@@ -155,7 +224,7 @@ class ComparableRuns:
 
     settings: Settings | None
     data: DataSummary | None
-    code: CodeVersion
+    version: str | None
     records: tuple[RunRecord, ...]
     """Newest first."""
 
@@ -164,12 +233,8 @@ class ComparableRuns:
         return tuple(record.row.id for record in self.records)
 
     @property
-    def finished_seeds(self) -> set[int | None]:
-        return {record.row.seed for record in self.records if record.is_finished}
-
-    @property
     def commits(self) -> tuple[str, ...]:
-        return tuple(sorted({record.code.commit for record in self.records if record.code.commit}))
+        return tuple(sorted({record.commit for record in self.records if record.commit}))
 
 
 def group_runs(records: Sequence[RunRecord], *, by_commit: bool = False) -> list[ComparableRuns]:
@@ -178,23 +243,38 @@ def group_runs(records: Sequence[RunRecord], *, by_commit: bool = False) -> list
     Commits separate runs only with `by_commit`: a commit is that of the directory in which a run was started, which
     need not contain the program.
     """
-    groups = [
-        group
-        for settings, members in _by_settings(records)
-        for group in _by_origin(settings, members, by_commit=by_commit)
-    ]
+    groups = []
+    for settings, members in _by_settings(records):
+        by_origin: dict[Any, list[RunRecord]] = {}
+        for record in members:
+            if record.data is not None:
+                origin = (record.data, record.version, record.commit if by_commit else None)
+                by_origin.setdefault(origin, []).append(record)
+        if not by_origin:
+            by_origin[None, None, None] = []
+        # Runs that have not started join the group with the most finished runs.
+        fullest = max(by_origin.values(), key=lambda runs: sum(run.is_finished for run in runs))
+        fullest += [record for record in members if record.data is None]
+        for (data, version, _), runs in by_origin.items():
+            newest_first = sorted(runs, key=lambda record: (record.row.created, record.row.id), reverse=True)
+            groups.append(ComparableRuns(settings, data, version, tuple(newest_first)))
 
-    return sorted(groups, key=lambda group: (len(group.finished_seeds), group.records[0].row.created), reverse=True)
+    def finished_seeds(group: ComparableRuns) -> int:
+        return len({record.row.seed for record in group.records if record.is_finished})
+
+    return sorted(groups, key=lambda group: (finished_seeds(group), group.records[0].row.created), reverse=True)
 
 
 def _by_settings(records: Sequence[RunRecord]) -> list[tuple[Settings | None, list[RunRecord]]]:
     """A run whose seed equals the fixed seed of stage 1 joins the runs that share stage 1 and those that do not."""
     by_settings: dict[Any, tuple[Settings | None, list[RunRecord]]] = {}
     for record in records:
-        by_settings.setdefault(_key(record.settings, record), (record.settings, []))[1].append(record)
+        key = record.row.id if record.settings is None else frozenset(record.settings.items())
+        by_settings.setdefault(key, (record.settings, []))[1].append(record)
     for settings, members in by_settings.values():
         if settings and settings.get("stage1.seed", OWN_SEED) != OWN_SEED:
-            _, own = by_settings.get(_key({**settings, "stage1.seed": OWN_SEED}, members[0]), (None, []))
+            own_seeds = frozenset({**settings, "stage1.seed": OWN_SEED}.items())
+            _, own = by_settings.get(own_seeds, (None, []))
             members += [record for record in own if record.row.seed == settings["stage1.seed"]]
     ids = [{record.row.id for record in members} for _, members in by_settings.values()]
     return [
@@ -207,28 +287,6 @@ def exclude_other_groups(groups: Sequence[ComparableRuns]) -> list[ExcludedRuns]
     counted = {run for group in groups[:1] for run in group.ids}
     excluded = [(group, tuple(run for run in group.ids if run not in counted)) for group in groups[1:]]
     return [ExcludedRuns(describe_group_difference(groups[0], group), runs) for group, runs in excluded if runs]
-
-
-def _key(settings: Settings | None, record: RunRecord) -> Any:
-    return frozenset(settings.items()) if settings is not None else record.row.id
-
-
-def _by_origin(settings: Settings | None, records: list[RunRecord], *, by_commit: bool) -> Iterable[ComparableRuns]:
-    """Split by data and code version; runs that have not started join the group with the most finished runs."""
-    by_origin: dict[Any, list[RunRecord]] = {}
-    not_started = [record for record in records if record.data is None]
-    for record in records:
-        if record.data is not None:
-            commit = record.code.commit if by_commit else None
-            by_origin.setdefault((record.data, record.code.version, commit), []).append(record)
-    if not by_origin:
-        yield ComparableRuns(settings, None, CodeVersion(), tuple(records))
-        return
-    fullest = max(by_origin.values(), key=lambda members: sum(record.is_finished for record in members))
-    fullest += not_started
-    for members in by_origin.values():
-        newest_first = sorted(members, key=lambda record: (record.row.created, record.row.id), reverse=True)
-        yield ComparableRuns(settings, members[0].data, members[0].code, tuple(newest_first))
 
 
 def describe_group_difference(group: ComparableRuns, other: ComparableRuns) -> str:
@@ -244,8 +302,8 @@ def describe_group_difference(group: ComparableRuns, other: ComparableRuns) -> s
         return "; ".join(named[:MAXIMUM_NAMED] + more)
     if group.data != other.data and other.data is not None:
         return f"different data: {describe_data(other.data)}"
-    if group.code.version != other.code.version:
-        return f"version {other.code.version or 'unknown'}, not {group.code.version or 'unknown'}"
+    if group.version != other.version:
+        return f"version {other.version or 'unknown'}, not {group.version or 'unknown'}"
     return f"commit {', '.join(other.commits) or 'unknown'}"
 
 

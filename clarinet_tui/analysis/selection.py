@@ -73,8 +73,7 @@ class SelectedEpoch:
 
 def select_epochs(evaluations: Sequence[Row], *, stage: str | None = None) -> dict[Rule, SelectedEpoch]:
     """Select among the rows of `stage`, by default the last one's; without rules whose metric was not recorded."""
-    stage = stage or (evaluations[-1]["stage"] if evaluations else None)
-    rows = [row for row in evaluations if row["stage"] == stage and row["epoch"] is not None]
+    rows = _rows_of(evaluations, stage)
     oracle = _select_row(rows, ORACLE)
     if oracle is None:
         return {}
@@ -95,8 +94,7 @@ def select_epochs(evaluations: Sequence[Row], *, stage: str | None = None) -> di
 
 def label_free_epochs(evaluations: Sequence[Row], *, stage: str | None = None) -> dict[Rule, tuple[int, float]]:
     """Return the epoch and the score that each rule without target labels selects, for targets that have none."""
-    rows = [row for row in evaluations if row["stage"] == (stage or evaluations[-1]["stage"])]
-    rows = [row for row in rows if row["epoch"] is not None]
+    rows = _rows_of(evaluations, stage)
     selected = {rule: _select_row(rows, rule) for rule in SCORES if rule != ORACLE}
     return {rule: (row["epoch"], row[SCORES[rule][0]]) for rule, row in selected.items() if row is not None}
 
@@ -112,6 +110,11 @@ def last_stage(method: str | None) -> str | None:
         return find_method(method or "").stages[-1].name
     except InputError:
         return None
+
+
+def _rows_of(evaluations: Sequence[Row], stage: str | None) -> list[Row]:
+    stage = stage or (evaluations[-1]["stage"] if evaluations else None)
+    return [row for row in evaluations if row["stage"] == stage and row["epoch"] is not None]
 
 
 def _select_row(rows: Sequence[Row], rule: Rule) -> Row | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -90,11 +89,7 @@ class Curve:
         """The first and the last x, including those with missing values."""
         return (float(self.x[0]), float(self.x[-1])) if self.x.size else None
 
-    @cached_property
-    def infinite(self) -> bool:
-        return bool(np.isinf(self.low).any() or np.isinf(self.high).any())
-
-    @cached_property
+    @property
     def last(self) -> float | None:
         """The last finite value."""
         known = np.flatnonzero(np.isfinite(self.mean))

@@ -6,36 +6,33 @@ The last need a terminal with sixel or kitty's graphics, and textual-image.
 import importlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.color import Color
+from rich.style import Style
+from rich.text import Text
 
 from clarinet_tui.text import printable
 
-if TYPE_CHECKING:
-    from rich.text import Text
-
-UPPER_HALF = "▀"
+CaptionedImage = tuple[NDArray[np.uint8], Sequence[str]]
 SHADES = " .:-=+*#%@"
-CELL_COLUMNS, CELL_ROWS, GAP = 16, 8, 2
-"""The size of a picture in a grid, and the space between two."""
+CELL_COLUMNS, GAP = 16, 2
+"""The width of a picture in a grid, and the space between two."""
 PIXELS = 8
 """Of a column, in a line of pictures; the terminal scales them to its own."""
 
 
-def picture_text(image: NDArray[np.uint8], columns: int, rows: int, *, colour: bool) -> "Text":
+def picture_text(image: NDArray[np.uint8], columns: int, rows: int, *, colour: bool) -> Text:
     """Return an image (H, W, C) in at most `columns` × `rows` characters, with its proportions.
 
     Each character holds two square pixels.
     """
     from PIL import Image
-    from rich.color import Color
-    from rich.style import Style
-    from rich.text import Text
 
     height, width = image.shape[:2]
     scale = min(columns / width, 2 * rows / height)
@@ -48,49 +45,36 @@ def picture_text(image: NDArray[np.uint8], columns: int, rows: int, *, colour: b
         line = Text()
         for above, below in zip(upper, lower, strict=True):
             if colour:
-                line.append(UPPER_HALF, Style(color=Color.from_rgb(*above), bgcolor=Color.from_rgb(*below)))
+                line.append("▀", Style(color=Color.from_rgb(*above), bgcolor=Color.from_rgb(*below)))
             else:
                 line.append(SHADES[sum((*above, *below)) * (len(SHADES) - 1) // (6 * 255)])
         lines.append(line)
     return Text("\n").join(lines)
 
 
-def picture_grid(
-    pictures: "Sequence[tuple[NDArray[np.uint8], Sequence[str]]]",
-    width: int,
-    *,
-    colour: bool,
-    columns: int = CELL_COLUMNS,
-    rows: int = CELL_ROWS,
-) -> "Text":
-    """Return images side by side, as many as fit, each of at most `columns` × `rows` characters above its captions."""
-    from rich.text import Text
-
+def picture_grid(pictures: Sequence[CaptionedImage], width: int, *, colour: bool, columns: int = CELL_COLUMNS) -> Text:
+    """Return images side by side, as many as fit, each of at most `columns` characters above its captions."""
     per_line = max(1, width // (columns + GAP))
     lines: list[Text] = []
     for start in range(0, len(pictures), per_line):
         chosen = pictures[start : start + per_line]
-        drawn = [list(picture_text(image, columns, rows, colour=colour).split("\n")) for image, _ in chosen]
+        drawn = [list(picture_text(image, columns, columns // 2, colour=colour).split("\n")) for image, _ in chosen]
         lines += _join_cells(drawn, columns)
         lines += caption_lines([captions for _, captions in chosen], columns)
         lines.append(Text())
     return Text("\n").join(lines[:-1])
 
 
-def caption_lines(captions: "Sequence[Sequence[str]]", columns: int) -> "list[Text]":
+def caption_lines(captions: Sequence[Sequence[str]], columns: int) -> list[Text]:
     """Return the captions of pictures that are side by side, each of them cut to `columns`."""
-    from rich.text import Text
-
     cells = [[Text(printable(caption)) for caption in texts] for texts in captions]
     for text in (text for cell in cells for text in cell):
         text.truncate(columns, overflow="ellipsis")
     return _join_cells(cells, columns)
 
 
-def _join_cells(cells: "Sequence[Sequence[Text]]", columns: int) -> "list[Text]":
+def _join_cells(cells: Sequence[Sequence[Text]], columns: int) -> list[Text]:
     """Return lines of cells side by side; a cell with fewer lines ends with empty ones."""
-    from rich.text import Text
-
     lines = []
     for parts in zip_longest(*cells):
         padded = [part or Text() for part in parts]
@@ -113,17 +97,15 @@ def pixel_picture(image: NDArray[np.uint8], columns: int, rows: int) -> Any | No
     return renderer(Image.fromarray(image), width=max(1, min(columns, 2 * rows * width // height)), height="auto")
 
 
-def pixel_lines(pictures: Sequence[tuple[NDArray[np.uint8], Sequence[str]]], width: int) -> Iterator[Any] | None:
-    """Return Rich renderables: pictures side by side, as many as fit, and their captions; None without pixels."""
-    renderer = _find_renderer()
-    return None if renderer is None else _draw_lines(renderer, pictures, max(1, width // (CELL_COLUMNS + GAP)))
-
-
-def _draw_lines(
-    renderer: Any, pictures: Sequence[tuple[NDArray[np.uint8], Sequence[str]]], beside: int
-) -> Iterator[Any]:
+def pixel_lines(pictures: Sequence[CaptionedImage], width: int) -> list[Any]:
+    """Return Rich renderables: pictures side by side, as many as fit, and their captions; empty without pixels."""
     from PIL import Image
 
+    renderer = _find_renderer()
+    if renderer is None:
+        return []
+    lines = []
+    beside = max(1, width // (CELL_COLUMNS + GAP))
     side, step = CELL_COLUMNS * PIXELS, (CELL_COLUMNS + GAP) * PIXELS
     for start in range(0, len(pictures), beside):
         line = pictures[start : start + beside]
@@ -132,8 +114,9 @@ def _draw_lines(
             scale = side / max(image.shape[:2])
             size = max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale))
             canvas.paste(Image.fromarray(image).resize(size, Image.Resampling.NEAREST), (number * step, 0))
-        yield renderer(canvas, width=canvas.width // PIXELS, height="auto")
-        yield from caption_lines([captions for _, captions in line], CELL_COLUMNS)
+        lines.append(renderer(canvas, width=canvas.width // PIXELS, height="auto"))
+        lines += caption_lines([captions for _, captions in line], CELL_COLUMNS)
+    return lines
 
 
 @cache

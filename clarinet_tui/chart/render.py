@@ -4,36 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clarinet_tui.chart import palette
-from clarinet_tui.chart.cells import (
-    ALARM,
-    AXIS,
-    BRAILLE,
-    CROSSHAIR,
-    GRID,
-    LABEL,
-    MARK,
-    POINTER,
-    REFERENCE,
-    ZERO,
-    CellGrid,
-    GlyphSet,
-    band_style,
-    faint_style,
-    fill_rows,
-    line_style,
-)
+from clarinet_tui.chart import cells, palette, scales
+from clarinet_tui.chart.cells import BRAILLE, CellGrid, GlyphSet, band_style, faint_style, fill_rows, line_style
 from clarinet_tui.chart.curve import NO_EXTENT, Curve, Flags, Floats, Indices, Reference, ReferenceLine, VerticalMark
-from clarinet_tui.chart.scales import (
-    Scale,
-    ScaleName,
-    Tick,
-    linear_ticks,
-    make_scale,
-    round_step,
-    time_ticks,
-    y_ticks,
-)
+from clarinet_tui.chart.scales import Scale, ScaleName, Tick
 from clarinet_tui.text import format_duration, format_number, printable
 
 
@@ -78,10 +52,8 @@ def bin_curve(curve: Curve, window: tuple[float, float], count: int) -> Columns:
     """Bin the curve's points within the window into `count` columns."""
     bins = _Bins(curve.x, window, count)
     low, high, mean = (values[bins.points] for values in (curve.low, curve.high, curve.mean))
-    above = below = np.zeros(count, dtype=np.bool_)
-    if curve.infinite:
-        above, below = bins.any(high == np.inf), bins.any(low == -np.inf)
-        low, high, mean = (np.where(np.isinf(values), np.nan, values) for values in (low, high, mean))
+    above, below = bins.any(high == np.inf), bins.any(low == -np.inf)
+    low, high, mean = (np.where(np.isinf(values), np.nan, values) for values in (low, high, mean))
     known = ~np.isnan(mean)
     total, number = bins.reduce(np.add, np.where(known, mean, 0.0)), bins.reduce(np.add, known * 1.0)
     return Columns(
@@ -98,8 +70,6 @@ def bin_curve(curve: Curve, window: tuple[float, float], count: int) -> Columns:
 
 def bin_band(band: Curve, window: tuple[float, float], count: int) -> tuple[Floats, Floats]:
     """Bin the edges of a band into `count` columns, with linear interpolation between points."""
-    if not band.x.size:
-        return np.full(count, np.nan), np.full(count, np.nan)
     bins = _Bins(band.x, window, count)
     grid = bins.start + np.arange(count) * bins.width
     low, high = (np.interp(grid, band.x, edge, np.nan, np.nan) for edge in (band.low, band.high))
@@ -122,8 +92,6 @@ def smooth(columns: Columns, length: float) -> Columns:
     Weights depend on the distance along x, not on the number of points, so dense and sparse lines are smoothed alike.
     """
     known = ~np.isnan(columns.mean)
-    if length <= 0 or not known.any():
-        return columns
     size = columns.mean.size
     kernel = np.exp(-np.arange(min(int(np.ceil(6 * length)) + 1, size)) / length)
     weighted = np.convolve(np.where(known, columns.mean, 0.0), kernel)[:size]
@@ -135,8 +103,6 @@ def smooth(columns: Columns, length: float) -> Columns:
 
 def drop_columns(columns: Columns, count: int) -> Columns:
     """Remove the first `count` columns, which only served the smoothing."""
-    if not count:
-        return columns
     cut = {name: getattr(columns, name)[count:] for name in ("low", "high", "mean", "missing", "above", "below")}
     before, after = (point and (point[0] - count, point[1]) for point in (columns.before, columns.after))
     earlier = np.flatnonzero(~np.isnan(columns.mean[:count]))
@@ -189,8 +155,6 @@ def covered_spans(columns: Columns) -> tuple[Floats, Floats]:
     return low, high
 
 
-MINIMUM_GUTTER = 6
-"""Width of the y labels, so that stacked charts align."""
 SHADE = "░"
 """A band without Braille, and its legend marker."""
 DASH = "╍"
@@ -225,10 +189,10 @@ class ChartSpec:
 class Axes:
     """Position of the plot area in the grid (cells), its scale, its limits (heights) and its ticks."""
 
+    spec: ChartSpec
     left: int
     width: int
     height: int
-    x_range: tuple[float, float]
     scale: Scale
     low: float
     high: float
@@ -236,28 +200,27 @@ class Axes:
     missing_row: int | None
     axis_row: int | None
     label_row: int | None
-    glyphs: GlyphSet
-    """Ticks and markers are placed by its dots, so that they match the lines."""
 
     def dot_rows(self, heights: Floats) -> Floats:
         """Return dot rows from the top, with a tiny offset so that rounding does not break lines."""
-        return (self.high - heights) / (self.high - self.low) * (self.height * self.glyphs.down - 1) + 1e-6
+        return (self.high - heights) / (self.high - self.low) * (self.height * self.spec.glyphs.down - 1) + 1e-6
 
     def cell_rows(self, heights: Floats) -> Floats:
         """Return cell rows from the top, negative or too large outside the limits."""
-        return np.rint(self.dot_rows(heights)) // self.glyphs.down
+        return np.rint(self.dot_rows(heights)) // self.spec.glyphs.down
 
     def column(self, x: float) -> int | None:
         """Return the cell column of x, or None outside the x range."""
-        start, stop = self.x_range
-        dots = self.width * self.glyphs.across
+        start, stop = self.spec.x_range
+        dots = self.width * self.spec.glyphs.across
         dot = (x - start) / (stop - start) * (dots - 1)
-        return round(dot) // self.glyphs.across if -0.5 <= dot <= dots - 0.5 else None
+        return round(dot) // self.spec.glyphs.across if -0.5 <= dot <= dots - 0.5 else None
 
-    def x_at(self, column: int) -> float:
-        """Return x at the middle of a cell column of the grid."""
-        start, stop = self.x_range
-        return start + (column - self.left) / max(self.width - 1, 1) * (stop - start)
+    def x_at(self, column: int) -> float | None:
+        """Return x at the middle of a cell column of the grid, or None outside the plot area."""
+        start, stop = self.spec.x_range
+        share = (column - self.left) / max(self.width - 1, 1)
+        return start + share * (stop - start) if 0 <= column - self.left < self.width else None
 
 
 def make_axes(spec: ChartSpec) -> Axes:
@@ -267,14 +230,14 @@ def make_axes(spec: ChartSpec) -> Axes:
     axis_rows = 0 if not spec.x_labels else (2 if spec.height >= 6 else (1 if spec.height >= 3 else 0))
     height = max(1, spec.height - axis_rows - int(missing))
     scale, low, high = _limits(spec, height)
-    ticks = tuple(y_ticks(scale, low, high, tick_count(height)))
-    gutter = max([MINIMUM_GUTTER, *(len(tick.label) + 2 for tick in ticks)])
+    ticks = tuple(scales.y_ticks(scale, low, high, tick_count(height)))
+    gutter = max([6, *(len(tick.label) + 2 for tick in ticks)])  # at least 6, so that stacked charts align
     gutter = gutter if spec.width >= gutter + 12 else 0
     return Axes(
+        spec,
         left=gutter,
         width=max(1, spec.width - gutter - (1 if gutter else 0)),
         height=height,
-        x_range=spec.x_range,
         scale=scale,
         low=low,
         high=high,
@@ -282,7 +245,6 @@ def make_axes(spec: ChartSpec) -> Axes:
         missing_row=height if missing else None,
         axis_row=spec.height - 2 if axis_rows == 2 else None,
         label_row=spec.height - 1 if axis_rows else None,
-        glyphs=spec.glyphs,
     )
 
 
@@ -311,7 +273,7 @@ def _window(x: Floats, x_range: tuple[float, float]) -> slice:
 
 def _limits(spec: ChartSpec, height: int) -> tuple[Scale, float, float]:
     values = _shown_values(spec)
-    scale = make_scale(spec.scale, values)
+    scale = scales.make_scale(spec.scale, values)
     if spec.y_range:
         low, high = (scale.height(value) for value in spec.y_range)
         if np.isfinite(low) and np.isfinite(high) and low < high:
@@ -324,31 +286,32 @@ def _limits(spec: ChartSpec, height: int) -> tuple[Scale, float, float]:
     if low == high:
         margin = max(abs(low) * 0.1, 1e-12) if low else 1.0
     elif scale.name == "linear":  # round limits, so that new values rarely move them
-        half = round_step(high - low, tick_count(height)) / 2
+        half = scales.round_step(high - low, tick_count(height)) / 2
         return scale, float(np.floor(low / half + 1e-9) * half), float(np.ceil(high / half - 1e-9) * half)
     else:
         margin = (high - low) * 0.04
     return scale, low - margin, high + margin
 
 
-def draw_axes(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
+def draw_axes(grid: CellGrid, axes: Axes) -> None:
     """Draw grid, ticks and labels, with a solid zero line if values of both signs are shown."""
+    spec = axes.spec
     if axes.left:
         for row in range(axes.height):
-            grid.write(row, axes.left - 1, "│", AXIS)
+            grid.write(row, axes.left - 1, "│", cells.AXIS)
     for tick in axes.ticks:
         row = int(axes.cell_rows(np.array([axes.scale.height(tick.value)]))[0])
         if not 0 <= row < axes.height:
             continue
         zero = tick.value == 0 and axes.low < 0 < axes.high
-        grid.write(row, axes.left, ("─" if zero else "┈") * axes.width, ZERO if zero else GRID)
-        grid.write(row, axes.left - len(tick.label) - 2, f"{tick.label} ┤", LABEL)
+        grid.write(row, axes.left, ("─" if zero else "┈") * axes.width, cells.ZERO if zero else cells.GRID)
+        grid.write(row, axes.left - len(tick.label) - 2, f"{tick.label} ┤", cells.LABEL)
     if axes.missing_row is not None and axes.left:
-        grid.write(axes.missing_row, axes.left - 5, "NaN │", AXIS)
+        grid.write(axes.missing_row, axes.left - 5, "NaN │", cells.AXIS)
     if axes.axis_row is not None and axes.left:
-        grid.write(axes.axis_row, axes.left - 1, "╰" + "─" * axes.width, AXIS)
+        grid.write(axes.axis_row, axes.left - 1, "╰" + "─" * axes.width, cells.AXIS)
     if axes.label_row is not None and axes.left:
-        _draw_x(grid, axes, spec, axes.label_row)
+        _draw_x(grid, axes, axes.label_row)
     if spec.crosshair is not None and axes.label_row is not None:
         # The crosshair's x covers the labels of the axis; large numbers are integers in full.
         x, column = spec.crosshair, axes.column(spec.crosshair)
@@ -356,12 +319,13 @@ def draw_axes(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
             number = f"{round(x):,}".replace(",", " ") if abs(x) >= 100 else format_number(x)
             label = f" {format_duration(x) if spec.x_is_time else number} "
             left = min(max(0, axes.left + column - len(label) // 2), spec.width - len(label))
-            grid.write(axes.label_row, left, label, POINTER)
+            grid.write(axes.label_row, left, label, cells.POINTER)
 
 
-def _draw_x(grid: CellGrid, axes: Axes, spec: ChartSpec, label_row: int) -> None:
+def _draw_x(grid: CellGrid, axes: Axes, label_row: int) -> None:
+    spec = axes.spec
     count = max(2, min(12, axes.width // 11))
-    ticks = time_ticks(*axes.x_range, count) if spec.x_is_time else linear_ticks(*axes.x_range, count)
+    ticks = scales.time_ticks(*spec.x_range, count) if spec.x_is_time else scales.linear_ticks(*spec.x_range, count)
     if spec.x_range == NO_EXTENT and not _shown_values(spec).size:
         ticks = []
     free = 0
@@ -370,14 +334,14 @@ def _draw_x(grid: CellGrid, axes: Axes, spec: ChartSpec, label_row: int) -> None
         if column is None:
             continue
         if axes.axis_row is not None:
-            grid.write(axes.axis_row, axes.left + column, "┬", AXIS)
+            grid.write(axes.axis_row, axes.left + column, "┬", cells.AXIS)
         left = min(axes.left + column - len(tick.label) // 2, spec.width - len(tick.label))
         if left >= free:
-            grid.write(label_row, left, tick.label, LABEL)
+            grid.write(label_row, left, tick.label, cells.LABEL)
             free = left + len(tick.label) + 1
     if axes.axis_row is not None and spec.x_name:
         name = f" {spec.x_name}"[: axes.width]
-        grid.write(axes.axis_row, spec.width - len(name), name, LABEL)
+        grid.write(axes.axis_row, spec.width - len(name), name, cells.LABEL)
 
 
 def draw_reference_lines(grid: CellGrid, axes: Axes, lines: list[ReferenceLine]) -> None:
@@ -389,18 +353,18 @@ def draw_reference_lines(grid: CellGrid, axes: Axes, lines: list[ReferenceLine])
             continue
         label = f" {printable(line.label)} " if line.label else ""
         dashes = DASH if line.colour_index is None else f"{DASH}  "
-        style = REFERENCE if line.colour_index is None else faint_style(line.colour_index)
+        style = cells.REFERENCE if line.colour_index is None else faint_style(line.colour_index)
         text = ((DASH + label if label else "") + dashes * axes.width)[: axes.width]
         grid.write(int(row), axes.left, text, style)
 
 
 def draw_bands(grid: CellGrid, axes: Axes, bands: list[Curve]) -> None:
     """The first band is on top; where two overlap, the dots of both are drawn in the colour of the first."""
-    glyphs = axes.glyphs
+    glyphs = axes.spec.glyphs
     patterns = np.zeros((axes.height, axes.width), dtype=np.intp)
     styles = np.zeros((axes.height, axes.width), dtype=np.int16)
     for index, band in reversed(list(enumerate(bands))):
-        edges = bin_band(band, axes.x_range, axes.width * glyphs.across)
+        edges = bin_band(band, axes.spec.x_range, axes.width * glyphs.across)
         low, high = (axes.scale.heights(edge) for edge in edges)
         # Values that the scale cannot show end at the lower limit.
         top, bottom = axes.dot_rows(high), axes.dot_rows(np.maximum(low, axes.low))
@@ -410,7 +374,7 @@ def draw_bands(grid: CellGrid, axes: Axes, bands: list[Curve]) -> None:
             grid.tint(axes.left, share > 0.5, band.colour_index)
         pattern = glyphs.patterns(_sparse(filled, index) if glyphs is BRAILLE else filled)
         patterns |= pattern
-        styles[pattern > 0] = REFERENCE if band.colour_index is None else band_style(band.colour_index)
+        styles[pattern > 0] = cells.REFERENCE if band.colour_index is None else band_style(band.colour_index)
     codes = glyphs.table[patterns] if glyphs is BRAILLE else np.where(patterns > 0, np.uint32(ord(SHADE)), np.uint32(0))
     grid.overlay(axes.left, codes, styles)
 
@@ -449,14 +413,16 @@ def render_chart(spec: ChartSpec) -> RenderedChart:
     """Render the chart; the first line is on top."""
     axes = make_axes(spec)
     grid = CellGrid(spec.width, spec.height)
-    draw_axes(grid, axes, spec)
-    traces = [_trace(line, index, spec, axes) for index, line in enumerate(spec.lines)]
+    draw_axes(grid, axes)
+    traces = [_trace(line, index, axes) for index, line in enumerate(spec.lines)]
     draw_reference_lines(grid, axes, [item for item in spec.references if isinstance(item, ReferenceLine)])
-    draw_bands(grid, axes, [item for item in spec.references if isinstance(item, Curve) and item.filled])
+    draw_bands(
+        grid, axes, [item for item in spec.references if isinstance(item, Curve) and item.filled and item.x.size]
+    )
     for mark in spec.marks:
-        _draw_vertical(grid, axes, mark.x, "┊", ALARM if mark.is_alarm else MARK)
+        _draw_vertical(grid, axes, mark.x, "┊", cells.ALARM if mark.is_alarm else cells.MARK)
     dimmed = [item for item in spec.references if isinstance(item, Curve) and not item.filled]
-    styles = [REFERENCE if line.colour_index is None else faint_style(line.colour_index) for line in dimmed]
+    styles = [cells.REFERENCE if line.colour_index is None else faint_style(line.colour_index) for line in dimmed]
     count = axes.width * spec.glyphs.across
     binned = [to_heights(bin_curve(line, spec.x_range, count), axes.scale) for line in dimmed]
     _draw_lines(grid, axes, list(zip(binned, styles, strict=True)))
@@ -467,16 +433,17 @@ def render_chart(spec: ChartSpec) -> RenderedChart:
         column = axes.column(mark.x)
         if column is not None:
             label = printable(mark.label)[: max(0, axes.width - column - 2)]
-            grid.write(0, axes.left + column + 1, label, ALARM if mark.is_alarm else MARK)
+            grid.write(0, axes.left + column + 1, label, cells.ALARM if mark.is_alarm else cells.MARK)
     if spec.crosshair is not None:
-        _draw_vertical(grid, axes, spec.crosshair, "│", CROSSHAIR)
+        _draw_vertical(grid, axes, spec.crosshair, "│", cells.CROSSHAIR)
     for index, trace in reversed(list(enumerate(traces))):
-        _draw_markers(grid, axes, trace, index, len(traces), spec)
+        _draw_markers(grid, axes, trace, index, len(traces))
         _draw_non_finite(grid, axes, trace)
     return RenderedChart(grid, axes)
 
 
-def _trace(line: Curve, index: int, spec: ChartSpec, axes: Axes) -> _Trace:
+def _trace(line: Curve, index: int, axes: Axes) -> _Trace:
+    spec = axes.spec
     count = axes.width * spec.glyphs.across
     colour_index = index if line.colour_index is None else line.colour_index
     raw = shown = to_heights(bin_curve(line, spec.x_range, count), axes.scale)
@@ -501,13 +468,13 @@ def _draw_lines(grid: CellGrid, axes: Axes, lines: list[tuple[Columns, int]], *,
     turn = np.arange(axes.width) // 2  # dashes of two cells
     for columns, style in reversed(lines):
         low, high = covered_spans(columns)
-        dots = fill_rows(axes.dot_rows(high), axes.dot_rows(low), axes.height * axes.glyphs.down)
-        pattern = axes.glyphs.patterns(dots)
+        dots = fill_rows(axes.dot_rows(high), axes.dot_rows(low), axes.height * axes.spec.glyphs.down)
+        pattern = axes.spec.glyphs.patterns(dots)
         patterns |= pattern
         crossed += pattern > 0
         on_top = (crossed == 1) | (turn % np.maximum(crossed, 1) == 0) if dashed else True
         styles[(pattern > 0) & on_top] = style
-    grid.overlay(axes.left, axes.glyphs.table[patterns], styles)
+    grid.overlay(axes.left, axes.spec.glyphs.table[patterns], styles)
 
 
 def _draw_vertical(grid: CellGrid, axes: Axes, x: float, character: str, style: int) -> None:
@@ -516,9 +483,9 @@ def _draw_vertical(grid: CellGrid, axes: Axes, x: float, character: str, style: 
         grid.draw_column(axes.left + column, axes.height, character, style)
 
 
-def _draw_markers(grid: CellGrid, axes: Axes, trace: _Trace, index: int, lines: int, spec: ChartSpec) -> None:
+def _draw_markers(grid: CellGrid, axes: Axes, trace: _Trace, index: int, lines: int) -> None:
     """Draw markers on every point if there is room, else at intervals; always on the last point and the crosshair."""
-    mean = trace.shown.mean
+    spec, mean = axes.spec, trace.shown.mean
     columns = _marker_columns(mean, axes.width, spec.glyphs.across, index, lines)
     nearest = trace.line.nearest(spec.crosshair) if spec.crosshair is not None else None
     if nearest is not None:
@@ -552,5 +519,5 @@ def _draw_non_finite(grid: CellGrid, axes: Axes, trace: _Trace) -> None:
         (raw.missing, axes.missing_row, "×"),
     ):
         if row is not None:
-            columns = np.unique(np.flatnonzero(flags) // axes.glyphs.across)
+            columns = np.unique(np.flatnonzero(flags) // axes.spec.glyphs.across)
             grid.scatter(np.full(columns.size, row), axes.left + columns, character, line_style(trace.colour_index))

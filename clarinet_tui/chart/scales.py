@@ -74,7 +74,7 @@ def round_step(span: float, count: int, *, whole: bool = False) -> float:
 def linear_ticks(low: float, high: float, count: int) -> list[Tick]:
     step = round_step(high - low, count)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    if last - first > 1000:
+    if last - first > 1000 or high - low < 1e-300 * count:  # ticks would coincide
         return []
     return [Tick(index * step, format_tick(index * step, step)) for index in range(first, last + 1)]
 
@@ -138,8 +138,6 @@ def decimals(step: float) -> int:
 
 
 Extent = tuple[float, float]
-MINIMUM_SHARE = 1e-6
-"""Smallest window as a share of everything."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,7 @@ class Viewport:
         """Scale the window around a fixed x, by default its end when following, else its middle."""
         start, stop = self.window(extent)
         total = extent[1] - extent[0]
-        span = max((stop - start) * factor, total * MINIMUM_SHARE)
+        span = max((stop - start) * factor, total * 1e-6)
         if span >= total * (1 - 1e-9):
             return Viewport()
         centre = around if around is not None else (stop if self.follow else (start + stop) / 2)

@@ -5,8 +5,7 @@ quoting, and help has only harmless characters, because zsh evaluates what it ge
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 import typer
 from msgspec import inspect
@@ -48,18 +47,11 @@ def method_names(incomplete: str) -> Items:
     return _matching(incomplete, ((name, spec.description) for name, spec in specs.items()))
 
 
-def family_names(incomplete: str) -> Items:
-    return _matching(incomplete, ((family, "") for family in FAMILIES))
-
-
 def task_names(incomplete: str) -> Items:
     """Complete tasks as U→M, since a shell reads the > of an unquoted U->M as a redirection."""
-    quoted = "-" in incomplete
-    items = []
-    for name in (*PAPER_TASKS, OFFLINE_TASK):
-        task = parse_task(name)
-        value = name if quoted else name.replace("->", "→")
-        items.append((value, f"{task.source.title} → {task.target.title}"))
+    arrow = "->" if "-" in incomplete else "→"
+    tasks = map(parse_task, (*PAPER_TASKS, OFFLINE_TASK))
+    items = ((task.name.replace("->", arrow), f"{task.source.title} → {task.target.title}") for task in tasks)
     return _matching(incomplete, items)
 
 
@@ -72,7 +64,9 @@ def setting_names(incomplete: str) -> Items:
     name, equals, _ = incomplete.partition("=")
     if not equals:
         return _matching(incomplete, ((f"{spec.name}=", spec.description) for spec in setting_specs()))
-    choices = (choice for spec in setting_specs() if spec.name == name for choice in _choices(spec.type))
+    kind = next((spec.type for spec in setting_specs() if spec.name == name), None)
+    choices = kind.values if isinstance(kind, inspect.LiteralType) else ()
+    choices = ("true", "false") if isinstance(kind, inspect.BoolType) else choices
     return _matching(incomplete, ((f"{name}={choice}", "") for choice in choices))
 
 
@@ -80,43 +74,24 @@ def setting_names_only(incomplete: str) -> Items:
     return _matching(incomplete, ((spec.name, spec.description) for spec in setting_specs()))
 
 
-def _choices(setting_type: Any) -> Iterator[str]:
-    """Yield the values of a choice or a boolean."""
-    if isinstance(setting_type, inspect.Metadata):
-        setting_type = setting_type.type
-    if isinstance(setting_type, inspect.LiteralType):
-        yield from map(str, setting_type.values)
-    if isinstance(setting_type, inspect.BoolType):
-        yield from ("true", "false")
-
-
-def state_names(incomplete: str) -> Items:
-    return _matching(incomplete, ((state, "") for state in RunState))
-
-
-def alarm_kinds(incomplete: str) -> Items:
-    from clarinet_tui.worker.alarms import ALARM_KINDS
-
-    return _matching(incomplete, ((name, kind.meaning) for name, kind in ALARM_KINDS.items()))
-
-
 def queries(incomplete: str) -> Items:
     """Complete the first condition of a query: its field, then its value."""
     from clarinet_tui.history.query_language import FIELDS, setting_fields
+    from clarinet_tui.worker.alarms import ALARM_KINDS
 
     name, colon, value = incomplete.partition(":")
-    completions = {
-        "state": state_names,
-        "method": method_names,
-        "family": family_names,
-        "task": task_names,
-        "preset": preset_names,
-        "alarm": alarm_kinds,
-    }
     if not colon:
         fields = {**FIELDS, **(setting_fields() if incomplete else {})}
         return _matching(incomplete, ((f"{name}:", field.expects) for name, field in fields.items()))
-    return [(f"{name}:{item}", text) for item, text in completions[name](value)] if name in completions else []
+    values: dict[str, Items] = {
+        "state": [(state, "") for state in RunState],
+        "method": method_names(value),
+        "family": [(family, "") for family in FAMILIES],
+        "task": task_names(value),
+        "preset": preset_names(value),
+        "alarm": [(kind, alarm.meaning) for kind, alarm in ALARM_KINDS.items()],
+    }
+    return _matching(incomplete, ((f"{name}:{item}", text) for item, text in values.get(name, [])))
 
 
 def metric_names(incomplete: str) -> Items:

@@ -1,26 +1,19 @@
 """`clarinet data`: list, fetch, generate and verify data sets."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
 from clarinet_tui.cli.options import DATA, DataDir, Json, Jsonl
-from clarinet_tui.cli.output import print_json_rows, print_table
-from clarinet_tui.tables.table import Column, Row, Table, as_cell, make_table
+from clarinet_tui.cli.output import print_json_rows, print_table, show_progress
+from clarinet_tui.tables.table import Column, as_cell, make_table
 from clarinet_tui.text import format_count
 
-if TYPE_CHECKING:
-    from core.data.catalogue import DomainStatus
-
 app = typer.Typer(help="List, fetch, generate and verify data sets.", no_args_is_help=True, rich_markup_mode=None)
-ProgressCallback = Callable[[str, int, int], None]
-"""Called with a file or task, the amount done and the total."""
 SIGNS = {"good": "✓", "doubtful": "?", "bad": "✗"}
 
 
@@ -30,13 +23,21 @@ def list_(json: Json = False, jsonl: Jsonl = False, data_dir: DataDir = DATA) ->
 
     Example: clarinet data list
     """
-    from core.data.catalogue import list_domains
+    from core.data.digit_domains import FileFormat, list_domains
 
     entries = list_domains(data_dir)
     if json or jsonl:
         print_json_rows(map(asdict, entries), lines=jsonl)
-    else:
-        print_table(_make_table(entries), width=100)
+        return
+    rows = []
+    for entry in entries:
+        state = entry.origin if entry.present else f"missing: {entry.advice}"
+        if entry.present and entry.train != entry.published[0] and entry.format is FileFormat.ARRAYS:
+            state += f" (published: {entry.published[0]} + {entry.published[1]})"
+        values = (entry.letter, entry.name, entry.train, entry.test, state)
+        rows.append([as_cell(value, "" if entry.present else "muted") for value in values])
+    numbers = [Column("train", right=True), Column("test", right=True)]
+    print_table(make_table(["", "domain", *numbers, Column("files", wraps=True)], rows), width=100)
 
 
 @app.command()
@@ -53,7 +54,7 @@ def fetch(
     from core.data.download import fetch_domain
 
     for name in names:
-        with _progress(in_bytes=True) as report:
+        with show_progress(in_bytes=True) as report:
             files = fetch_domain(name, data_dir, report)
         downloaded = f"{format_count(len(files), 'file')} downloaded to {data_dir / name}"
         print(f"{name}: {downloaded if files else 'already downloaded'}")
@@ -78,7 +79,7 @@ def make(
     """
     from core.data.digit_domains import generate_domain
 
-    with _progress() as report:
+    with show_progress() as report:
         progress = partial(report, f"Generating {name}")
         record = generate_domain(name, data_dir, train=train, test=test, seed=seed, photos=photos, progress=progress)
     print(f"{data_dir / name}: {record.description}")
@@ -95,7 +96,7 @@ def verify(
 
     Example: clarinet data verify mnist usps
     """
-    from core.data.catalogue import list_domains, verify_domain
+    from core.data.digit_domains import list_domains, verify_domain
 
     has_failed = False
     for name in names or [entry.name for entry in list_domains(data_dir) if entry.present]:
@@ -104,37 +105,3 @@ def verify(
             has_failed |= finding.verdict == "bad"
     if has_failed:
         raise typer.Exit(1)
-
-
-def _make_table(entries: "tuple[DomainStatus, ...]") -> Table:
-    from core.data.digit_domains import FileFormat
-
-    rows = []
-    for entry in entries:
-        state = entry.origin if entry.present else f"missing: {entry.advice}"
-        if entry.present and entry.train != entry.published[0] and entry.format is FileFormat.ARRAYS:
-            state += f" (published: {entry.published[0]} + {entry.published[1]})"
-        values = (entry.letter, entry.name, entry.train, entry.test, state)
-        rows.append(Row(tuple(as_cell(value, "" if entry.present else "muted") for value in values)))
-    numbers = [Column("train", right=True), Column("test", right=True)]
-    return make_table(["", "domain", *numbers, Column("files", wraps=True)], rows)
-
-
-@contextmanager
-def _progress(in_bytes: bool = False) -> Iterator[ProgressCallback]:
-    """Show progress bars on a terminal, and nothing elsewhere."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    amount = DownloadColumn() if in_bytes else TextColumn("{task.completed}/{task.total}")
-    columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        bars: dict[str, TaskID] = {}
-
-        def report(name: str, done: int, total: int) -> None:
-            if name not in bars:
-                bars[name] = progress.add_task(name, total=total or None)
-            progress.update(bars[name], completed=done)
-
-        yield report

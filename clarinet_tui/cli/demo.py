@@ -11,7 +11,7 @@ import typer
 
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
-from clarinet_tui.cli.plot import FigureOptions, figure_of_history, print_figure
+from clarinet_tui.cli.plot import figure_of_history, print_figure
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.queue.demo import demo_configs
 from clarinet_tui.runs.directory import RunDirectory
@@ -65,18 +65,16 @@ def print_results(runs_dir: Path, methods: dict[str, MethodSpec]) -> None:
     """Print a chart and the accuracies of these runs, and what to do next."""
     query = " or ".join(f"id:{run}" for run in methods)
     records = open_records(runs_dir)
-    print_figure(figure_of_history(records, "accuracy", query, FigureOptions(x="time")))
+    print_figure(figure_of_history(records, "accuracy", query, x="time"))
     found = [row for run in methods if (row := get_run(records.db, run))]
-    rows = sorted(((row.target_accuracy or 0.0, row.seconds or 0.0, row.id) for row in found), reverse=True)
-    lines = ["", "Target accuracy after the last epoch, and training time"]
-    for accuracy, seconds, run in rows:
-        spec = methods[run]
-        lines.append(f"  {spec.title:<11} {spec.family:<9} {accuracy:5.1f} %  {format_duration(seconds):>6}")
-    accuracy, _, run = rows[0]
-    best = f"{methods[run].title} ({methods[run].family})"
-    lines += ["", f"{best} recognises {accuracy:.1f} % of the handwritten digits, whose labels it never saw."]
-    lines += ["This is one seed of short runs; `clarinet sweep --seeds 1..5 --preset quick` gives means and intervals."]
-    print("\n".join(lines))
+    rows = sorted(found, key=lambda row: row.target_accuracy or 0.0)
+    print("\nTarget accuracy after the last epoch, and training time")
+    for row in reversed(rows):
+        accuracy, spec = row.target_accuracy or 0.0, methods[row.id]
+        print(f"  {spec.title:<11} {spec.family:<9} {accuracy:5.1f} %  {format_duration(row.seconds or 0.0):>6}")
+    best, percent = methods[rows[-1].id], f"{rows[-1].target_accuracy or 0.0:.1f} %"
+    print(f"\n{best.title} ({best.family}) recognises {percent} of the handwritten digits, whose labels it never saw.")
+    print("This is one seed of short runs; `clarinet sweep --seeds 1..5 --preset quick` gives means and intervals.")
     option = "" if runs_dir == RUNS else f" --runs-dir {runs_dir}"
     ids = list(methods)
     commands = {

@@ -14,22 +14,19 @@ from typer import Option
 
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, print_json_rows
-from clarinet_tui.devices.device import Device, DeviceProcess
+from clarinet_tui.devices.device import Device, DeviceProcess, recommended_slots
 from clarinet_tui.devices.local import DeviceReader
-from clarinet_tui.devices.placement import recommended_slots
 from clarinet_tui.runs.memory_peaks import read_largest_peak
 from clarinet_tui.tables.table import Cell, Column, make_table
-from clarinet_tui.tables.terminal import to_rich
+from clarinet_tui.tables.writers import to_rich
 from clarinet_tui.text import format_bytes, format_count, format_memory, percent_bars, printable
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-
 Watch = Annotated[bool, Option("--watch", help="Refresh every second until Ctrl+C.")]
 HISTORY, BARS = 60, 12
 """Reads whose use is shown, and the characters that show it."""
-SECONDS = 1.0
 
 
 def devices(json: Json = False, jsonl: Jsonl = False, watch: Watch = False, runs_dir: RunsDir = RUNS) -> None:
@@ -39,17 +36,29 @@ def devices(json: Json = False, jsonl: Jsonl = False, watch: Watch = False, runs
 
     Example: clarinet devices --watch
     """
+    console, history = make_console(), dict[str, deque[float]]()
     try:
-        if not (json or jsonl):
-            _print_tables(watch, runs_dir)
-            return
-        for found in _poll_devices(watch):
-            rows = [asdict(device) for device in found]
-            if jsonl:
-                print_json_rows(rows, lines=True)
-            else:
-                print_json(rows, indent=None if watch else 2)  # an array a line while it is watched
-            sys.stdout.flush()
+        if json or jsonl:
+            for found in _poll_devices(watch):
+                rows = [asdict(device) for device in found]
+                if jsonl:
+                    print_json_rows(rows, lines=True)
+                else:
+                    print_json(rows, indent=None if watch else 2)  # an array a line while it is watched
+                sys.stdout.flush()
+        elif not (watch and console.is_terminal):
+            for found in _poll_devices(watch):
+                console.print(_view(found, {}, _recommend_slots(found, runs_dir)))
+                console.file.flush()
+        else:
+            from rich.live import Live
+
+            with Live(console=console, auto_refresh=False) as live:
+                for found in _poll_devices(watch):
+                    for device in found:
+                        use = math.nan if device.utilization is None else device.utilization
+                        history.setdefault(device.key, deque(maxlen=HISTORY)).append(use)
+                    live.update(_view(found, history), refresh=True)
     except KeyboardInterrupt:
         raise typer.Exit(0 if watch else 130) from None  # Ctrl+C is the normal way to stop watching
 
@@ -59,27 +68,8 @@ def _poll_devices(watch: bool) -> Iterator[list[Device]]:
     with DeviceReader() as reader:
         yield reader.read()
         while watch:
-            time.sleep(SECONDS)
+            time.sleep(1.0)
             yield reader.read()
-
-
-def _print_tables(watch: bool, runs_dir: Path) -> None:
-    from rich.live import Live
-
-    console = make_console()
-    polls = _poll_devices(watch)
-    if not (watch and console.is_terminal):
-        for devices in polls:
-            console.print(_view(devices, {}, _recommend_slots(devices, runs_dir)))
-            console.file.flush()
-        return
-    history: dict[str, deque[float]] = {}
-    with Live(console=console, auto_refresh=False) as live:
-        for devices in polls:
-            for device in devices:
-                use = math.nan if device.utilization is None else device.utilization
-                history.setdefault(device.key, deque(maxlen=HISTORY)).append(use)
-            live.update(_view(devices, history), refresh=True)
 
 
 def _view(devices: list[Device], history: Mapping[str, Sequence[float]], advice: str | None = None) -> "Group":

@@ -2,12 +2,13 @@
 
 from dataclasses import asdict
 from itertools import groupby
+from json import dumps as json_text
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument
 
-from clarinet_tui.analysis.run_diff import RecordedDifference, diff_runs
+from clarinet_tui.analysis.run_diff import diff_runs
 from clarinet_tui.cli.completion import run_ids
 from clarinet_tui.cli.options import RUNS, Json, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
@@ -29,36 +30,27 @@ def diff(
 
     Example: clarinet diff 6e3 6f1
     """
+    from rich.text import Text
+
     runs = find_run(runs_dir, first), find_run(runs_dir, second)
     differences, patch = diff_runs(*runs)
     with quiet_pipe():
         if json:
             objects = [asdict(difference) for difference in differences]
             print_json({"first": runs[0].id, "second": runs[1].id, "differences": objects, "patch": patch})
-        else:
-            _print(runs[0].id, runs[1].id, differences, patch)
-
-
-def _print(first: str, second: str, differences: list[RecordedDifference], patch: list[str]) -> None:
-    from rich.text import Text
-
-    styles = {"-": "red", "+": "green", "@": "cyan"}
-    lines = [f"--- {first}", f"+++ {second}"]
-    for group, same in groupby(differences, key=attrgetter("group")):
-        lines.append(f"@@ {group} @@")
-        for difference in same:
-            values = (("-", difference.first), ("+", difference.second))
-            lines += [f"{sign}{difference.name} = {_format(value)}" for sign, value in values if value is not None]
-    if patch:
-        lines += ["@@ uncommitted changes @@", *patch[2:]]
-    if len(lines) == 2:
-        lines = [f"{first} and {second} have the same settings, data, environment and code."]
-    console = make_console()
-    for line in lines:
-        console.print(Text(printable(line), style=styles.get(line[:1], "")), soft_wrap=True)
-
-
-def _format(value: Any) -> str:
-    import json
-
-    return shorten(json.dumps(value, ensure_ascii=False, default=str), MAX_VALUE)
+            return
+        lines = [f"--- {runs[0].id}", f"+++ {runs[1].id}"]
+        for group, same in groupby(differences, key=attrgetter("group")):
+            lines.append(f"@@ {group} @@")
+            for difference in same:
+                for sign, value in (("-", difference.first), ("+", difference.second)):
+                    if value is not None:
+                        text = json_text(value, ensure_ascii=False, default=str)
+                        lines.append(f"{sign}{difference.name} = {shorten(text, MAX_VALUE)}")
+        if patch:
+            lines += ["@@ uncommitted changes @@", *patch[2:]]
+        if len(lines) == 2:
+            lines = [f"{runs[0].id} and {runs[1].id} have the same settings, data, environment and code."]
+        console, styles = make_console(), {"-": "red", "+": "green", "@": "cyan"}
+        for line in lines:
+            console.print(Text(printable(line), style=styles.get(line[:1], "")), soft_wrap=True)

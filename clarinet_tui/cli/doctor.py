@@ -1,6 +1,7 @@
 """`clarinet doctor`: check what runs need."""
 
 import os
+import platform
 import shutil
 import sys
 from collections.abc import Iterator
@@ -13,8 +14,7 @@ from typer import Option
 
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, Jsonl, RunsDir
 from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe, warn
-from clarinet_tui.devices.local import list_devices
-from clarinet_tui.devices.other_gpus import find_torch
+from clarinet_tui.devices.local import find_torch, list_devices
 from clarinet_tui.doctor import checks
 from clarinet_tui.doctor.checks import CheckResult
 from clarinet_tui.doctor.repair import repair as repair_runs
@@ -70,13 +70,13 @@ def doctor(
 def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> Iterator[CheckResult]:
     """Yield each result as soon as its check is done."""
     devices = list_devices(seconds=0)
-    yield checks.check_python()
+    yield CheckResult("Python", "good", platform.python_version())
     yield checks.check_torch(find_torch(), sum(device.is_gpu for device in devices))
     if deep:
         yield checks.check_torch_works()
     yield checks.check_devices(devices)
     yield checks.check_data(data_dir)
-    yield checks.check_free_space(runs_dir, checks.free_bytes(runs_dir))
+    yield checks.check_free_space(runs_dir)
     yield checks.check_runs_size(runs_dir)
     yield checks.check_writing(runs_dir)
     yield checks.check_clock(runs_dir)
@@ -84,9 +84,9 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> Iterator[CheckRes
     try:
         database = database_path(runs_dir)
     except InputError as error:
-        yield checks.CheckResult("history", "bad", str(error))
+        yield CheckResult("history", "bad", str(error))
     else:
-        yield checks.check_file_system(runs_dir, database, checks.read_mount_table())
+        yield checks.check_file_system(runs_dir, database)
         yield checks.check_database(database)
         yield checks.check_journals(runs_dir, database)
     yield checks.check_queue(runs_dir)

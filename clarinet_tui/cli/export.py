@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,14 +23,13 @@ from clarinet_tui.history.states import update_history
 from clarinet_tui.runs.archive import Limits, has_patch, import_archive, write_archive
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.files import USER_FILE, as_input_error
-from clarinet_tui.tables.data import write_csv
+from clarinet_tui.tables.writers import write_csv
 from clarinet_tui.text import format_count
 from core.errors import InputError
 from core.files import atomic_writer
 
 Level = Literal["run", "evaluation", "iteration"]
 ExportFormat = Literal["tensorboard"]
-GB = 1 << 30
 FOLLOW_INTERVAL = 2.0
 """Seconds between the reads of runs that are followed."""
 SEPARATORS = {"tags": " ", "alarms": " ", "notes": "; "}
@@ -104,7 +104,7 @@ def import_(
 
     Example: clarinet import icml.tar.gz
     """
-    imported = import_archive(file, runs_dir, Limits(int(max_gb * GB), max_files))
+    imported = import_archive(file, runs_dir, Limits(int(max_gb * (1 << 30)), max_files))
     open_history(runs_dir).close()
     if json:
         print_json({"imported": imported.new, "known": imported.existing})
@@ -116,24 +116,20 @@ def import_(
 
 
 def _write_csv(runs: list[RunDirectory], out: Path, level: Level, runs_dir: Path) -> None:
-    """Write row by row."""
+    """Write the columns of all runs, row by row."""
+    ids = [run.id for run in runs]
     with open_history(runs_dir) as database, as_input_error(out), atomic_writer(out, USER_FILE) as file:
-        names, rows = _table(database, [run.id for run in runs], level)
+        if level == "run":
+            names, rows = [*RunRow.__dataclass_fields__, *RULE_COLUMNS], _run_rows(database, ids)
+        else:
+            chosen = dict.fromkeys(name for run_id in ids for name in choose_metrics(database, run_id, level, [])[1])
+            names = columns(level, list(chosen))
+            rows = chain.from_iterable(read_rows(database, run_id, level, None, None) for run_id in ids)
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         count = write_csv(text, names, rows)
         text.flush()
         text.detach()
     print(f"Written: {out} ({format_count(count, 'row')} of {format_count(len(runs), 'run')})")
-
-
-def _table(database: Database, ids: list[str], level: Level) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    """Return the columns of all runs, and the rows."""
-    if level == "run":
-        return [*RunRow.__dataclass_fields__, *RULE_COLUMNS], _run_rows(database, ids)
-    names = dict.fromkeys(name for run_id in ids for name in choose_metrics(database, run_id, level, [])[1])
-    return columns(level, list(names)), (
-        row for run_id in ids for row in read_rows(database, run_id, level, None, None)
-    )
 
 
 def _run_rows(database: Database, ids: list[str]) -> Iterator[dict[str, Any]]:

@@ -1,15 +1,11 @@
 """`clarinet inspect`: pictures and calibration of a run's model."""
 
 import os
-from typing import TYPE_CHECKING
 
 from clarinet_tui.cli.options import DATA, RUNS, Blocks, DataDir, Pictures, RunId, RunsDir
 from clarinet_tui.cli.output import make_console, quiet_pipe, show_progress
 from clarinet_tui.runs.directory import find_run
 from clarinet_tui.runs.inspection_file import GROUP_TITLES, Inspection, write_inspection
-
-if TYPE_CHECKING:
-    pass
 
 
 def inspect(
@@ -49,7 +45,7 @@ def print_inspection(inspection: Inspection, pictures: bool, blocks: bool) -> No
         if chosen and pictures:
             console.print(title, style="bold")
             grid = [(np.frombuffer(p.pixels, np.uint8).reshape(p.height, p.width, 3), p.captions) for p in chosen]
-            lines = pixel_lines(grid, console.width) if colour and not blocks else None
+            lines = pixel_lines(grid, console.width) if colour and not blocks else []
             for line in lines or [picture_grid(grid, console.width, colour=colour)]:
                 console.print(line, no_wrap=True, crop=True)
             console.print()

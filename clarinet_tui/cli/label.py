@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -29,25 +28,6 @@ MAX_ROWS = 30
 Fit = Literal["stretch", "cut"]
 
 
-@dataclass(frozen=True)
-class Questions:
-    """Where the questions are asked, and how the terminal shows pictures."""
-
-    pictures: Pictures = True
-    blocks: Blocks = False
-    browser: Annotated[bool, Option("--browser", help="Ask in a browser, on a page of this machine.")] = False
-    port: Annotated[
-        int | None, Option(min=0, max=65535, help="Port of the page; 0 picks a free one. Default: 8000.")
-    ] = None
-
-    def check(self) -> None:
-        """Raise InputError for options that exclude each other."""
-        if self.browser and (self.blocks or not self.pictures):
-            raise InputError("--browser: shows pictures on a page, without --blocks and --no-pictures")
-        if self.port is not None and not self.browser:
-            raise InputError("--port: only with --browser")
-
-
 def label(
     path: Annotated[Path, Argument(metavar="PATH", help="Folder of pictures, which is searched.")],
     classes: Annotated[str, Option(metavar="NAME,NAME…", help="Names of the classes, separated by commas.")],
@@ -59,8 +39,12 @@ def label(
         Fit, Option(help="How pictures are resized: as the setting fit of the run, cut in preset photographs.")
     ] = "stretch",
     seed: Annotated[int, Option(min=0, help="Seed of the order and of the questions.")] = 1,
-    *,
-    questions: Questions,
+    pictures: Pictures = True,
+    blocks: Blocks = False,
+    browser: Annotated[bool, Option("--browser", help="Ask in a browser, on a page of this machine.")] = False,
+    port: Annotated[
+        int | None, Option(min=0, max=65535, help="Port of the page; 0 picks a free one. Default: 8000.")
+    ] = None,
 ) -> None:
     """Label your own pictures by answering yes or no.
 
@@ -73,16 +57,18 @@ def label(
     from clarinet_tui.label.labelling import Labelling, find_pictures, write_labels
 
     check_out(out, ".npz")
-    questions.check()
+    if browser and (blocks or not pictures):
+        raise InputError("--browser: shows pictures on a page, without --blocks and --no-pictures")
+    if port is not None and not browser:
+        raise InputError("--port: only with --browser")
     names = [name.strip() for name in classes.split(",") if name.strip()]
-    if questions.browser:
+    if browser:
         require_serve()
-        port = 8000 if questions.port is None else questions.port
         options = [f"--folder={path}", f"--out={out}", f"--image-size={image_size}", f"--fit={fit}", f"--seed={seed}"]
-        options += [f"--port={port}", *(f"--class={name}" for name in names)]
+        options += [f"--port={8000 if port is None else port}", *(f"--class={name}" for name in names)]
         replace_process(["-m", "clarinet_tui.ui.serve.label_server", *options])
     labelling = Labelling(find_pictures(path), names, out.with_suffix(".answers.jsonl"), seed)
-    show_picture = partial(_show_picture, blocks=questions.blocks) if questions.pictures else None
+    show_picture = partial(_show_picture, blocks=blocks) if pictures else None
     with _keys() as read_key:
         _ask_all(labelling, path, read_key, show_picture)
     print("\n".join(write_labels(labelling, path, out, image_size, cut=fit == "cut")))

@@ -1,16 +1,16 @@
 """`clarinet ls`: list the runs of the history."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
 from clarinet_tui.cli.completion import sort_fields
 from clarinet_tui.cli.lookup import open_history
-from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryWords, RunsDir, join_query
+from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryWords, RunsDir
 from clarinet_tui.cli.output import print_json_rows, print_table, quiet_pipe, warn
 from clarinet_tui.history.queries import SORT_ALIASES, RunRow, count_runs, list_runs
 from clarinet_tui.queue.queue_file import read_all_queues
@@ -49,7 +49,7 @@ def list_(
 
     Example: clarinet ls "method:clarinet task:M->U" --sort acc
     """
-    query, field = join_query(words), SORT_ALIASES.get(sort, sort)
+    query, field = " ".join(words or ()), SORT_ALIASES.get(sort, sort)
     descending = (field not in TEXT_FIELDS) != reverse
     database = open_history(runs_dir)
     rows = list_runs(database, query, sort=field, descending=descending, limit=-1 if all_ else limit)
@@ -88,46 +88,28 @@ def _waiting_reasons(rows: list[RunRow], runs_dir: Path) -> dict[str, str]:
 
 def run_table(rows: Sequence[RunRow], waits: Mapping[str, str]) -> Table:
     """Describe the runs, with what some of them wait for."""
-    columns = (
-        Column("id"),
-        Column("state"),
-        Column("method", least=15, growth=5),
-        Column("task", least=12, growth=6),
-        Column("seed", drop=1),
-        Column("preset", drop=8),
-        Column("name", least=8, drop=3, growth=2, optional=True),
-        Column("epoch", right=True, drop=6),
-        Column("target", right=True),
-        Column("source", right=True, drop=7),
-        Column("pseudo", right=True, drop=9),
-        Column("time", right=True, drop=5),
-        Column("alarms", least=8, drop=2, growth=4, optional=True),
-        Column("tags", least=8, drop=4, optional=True),
-        Column("waits for", least=12, growth=3, optional=True),
-    )
-    return make_table(
-        columns,
+    columns: list[tuple[Column, Callable[[RunRow], Any]]] = [
+        (Column("id"), lambda row: row.id),
+        (Column("state"), lambda row: row.state),
+        (Column("method", least=15, growth=5), lambda row: row.method or "?"),
+        (Column("task", least=12, growth=6), lambda row: row.task or "?"),
+        (Column("seed", drop=1), lambda row: format_seed(row.seed)),
+        (Column("preset", drop=8), lambda row: row.preset or "?"),
+        (Column("name", least=8, drop=3, growth=2, optional=True), lambda row: shorten(row.name, MAX_NAME)),
         (
-            (
-                row.id,
-                row.state,
-                row.method or "?",
-                row.task or "?",
-                format_seed(row.seed),
-                row.preset or "?",
-                shorten(row.name, MAX_NAME),
-                f"{row.epoch or 0}/{row.epochs_total}" if row.epochs_total else "",
-                _percent(row.target_accuracy),
-                _percent(row.source_accuracy),
-                _percent(row.pseudo_label_accuracy),
-                "" if row.seconds is None else format_duration(row.seconds),
-                " ".join(row.alarms),
-                " ".join(row.tags),
-                waits.get(row.id),
-            )
-            for row in rows
+            Column("epoch", right=True, drop=6),
+            lambda row: f"{row.epoch or 0}/{row.epochs_total}" if row.epochs_total else "",
         ),
-    )
+        (Column("target", right=True), lambda row: _percent(row.target_accuracy)),
+        (Column("source", right=True, drop=7), lambda row: _percent(row.source_accuracy)),
+        (Column("pseudo", right=True, drop=9), lambda row: _percent(row.pseudo_label_accuracy)),
+        (Column("time", right=True, drop=5), lambda row: "" if row.seconds is None else format_duration(row.seconds)),
+        (Column("alarms", least=8, drop=2, growth=4, optional=True), lambda row: " ".join(row.alarms)),
+        (Column("tags", least=8, drop=4, optional=True), lambda row: " ".join(row.tags)),
+        (Column("waits for", least=12, growth=3, optional=True), lambda row: waits.get(row.id)),
+    ]
+    cells = ([make_cell(row) for _, make_cell in columns] for row in rows)
+    return make_table((column for column, _ in columns), cells)
 
 
 def _percent(value: float | None) -> str:

@@ -15,8 +15,8 @@ from clarinet_tui.history.curves import list_metrics
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import ITERATION_KEYS, RECENT, read_evaluations, read_iterations, summarize_metric
 from clarinet_tui.runs.journal import encode_non_finite
-from clarinet_tui.tables.data import write_csv
 from clarinet_tui.tables.table import Column, make_table
+from clarinet_tui.tables.writers import write_csv
 from clarinet_tui.text import format_number
 from core.errors import InputError
 from core.metrics import level_of
@@ -62,7 +62,13 @@ def metrics(
         elif level == "evaluation":
             print_evaluations(list(read_rows(database, run_id, level, start, stop)), names)
         else:
-            print_summary(database, run_id, names, start, stop)
+            titles = ["metric", "last", f"mean of last {RECENT}", "min", "max", "not finite"]
+            cells = []
+            for name in names:
+                if found := summarize_metric(database, run_id, name, start=start, stop=stop):
+                    numbers = map(_format, (found.last, found.mean, found.minimum, found.maximum))
+                    cells.append([name, *numbers, str(found.missing or "")])
+            _print_table(titles, cells, "No iterations yet.")
 
 
 def columns(level: Level, names: list[str]) -> list[str]:
@@ -109,17 +115,6 @@ def print_evaluations(rows: list[dict[str, Any]], names: list[str]) -> None:
     _print_table(["epoch", "iteration", "stage", *names], cells, "No evaluations yet.")
     if len(rows) > MAX_ROWS:
         print(f"The last {MAX_ROWS} of {len(rows)} evaluations; --csv and --json print all.")
-
-
-def print_summary(database: Database, run_id: str, names: list[str], start: int | None, stop: int | None) -> None:
-    """Print one line per iteration metric."""
-    cells = []
-    for name in names:
-        summary = summarize_metric(database, run_id, name, start=start, stop=stop)
-        if summary is not None:
-            numbers = (summary.last, summary.mean, summary.minimum, summary.maximum)
-            cells.append([name, *map(_format, numbers), str(summary.missing or "")])
-    _print_table(["metric", "last", f"mean of last {RECENT}", "min", "max", "not finite"], cells, "No iterations yet.")
 
 
 def _format(value: float | None, name: str = "") -> str:

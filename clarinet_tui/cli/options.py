@@ -11,9 +11,7 @@ from typer import Argument, Option
 
 from clarinet_tui.analysis.choices import Rule
 from clarinet_tui.cli.completion import preset_names, queries, run_ids, setting_names
-from clarinet_tui.place import PlaceName, SlurmOptions
-from core.config import format_value
-from core.errors import InputError
+from clarinet_tui.place import PlaceName
 
 RUNS, DATA = Path("runs"), Path("data")
 
@@ -52,44 +50,15 @@ SlurmPairs = Annotated[
 ]
 
 
-def join_query(words: list[str] | None) -> str:
-    """Return the query that was given as one argument, or as one argument for each condition."""
-    return " ".join(words or ())
-
-
-def slurm_options(
-    on: PlaceName | None, pairs: list[str] | None, file: dict[str, Any] | None = None, source: str = ""
-) -> SlurmOptions | None:
-    """Return the options of Slurm jobs, of which the command line overrides the file; None for this machine.
-
-    `on` and `slurm` are taken out of the file.
-    """
-    from clarinet_tui.slurm.options import parse_pairs, parse_table
-
-    settings = {} if file is None else file
-    named, table = settings.pop("on", None), settings.pop("slurm", {})
-    if named is not None and named not in list(PlaceName):
-        raise InputError(f"{source}: on: expected local or slurm, got {format_value(named)}")
-    if not isinstance(table, dict):
-        raise InputError(f"{source}: slurm: expected a table, got {format_value(table)}")
-    base = parse_table(table, f"{source}: slurm")
-    if (on or named or PlaceName.LOCAL) == PlaceName.LOCAL:
-        if pairs:
-            raise InputError("--slurm: needs --on slurm")
-        return None
-    return parse_pairs(pairs or [], base=base)
-
-
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command for Typer: each field of its last parameter, if that is a dataclass, becomes an option.
 
     The command stays an ordinary function, so that types of calls are checked; Typer reads only signatures.
     """
-    parameters = list(inspect.signature(command).parameters.values())
-    group = parameters[-1].annotation if parameters else None
+    *parameters, last = inspect.signature(command).parameters.values()
+    group = last.annotation
     if not (isinstance(group, type) and is_dataclass(group)):
         return command
-    last = parameters.pop()
     types, keyword = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
     parameters = [parameter.replace(kind=keyword) for parameter in parameters]
     parameters += [

@@ -32,7 +32,7 @@ def print_json(content: Any, indent: int | None = 2) -> None:
 
 def print_json_rows(rows: Iterable[Any], *, lines: bool) -> None:
     """Print one JSON array, or with `lines` one object a line; each row as soon as it is there."""
-    from clarinet_tui.tables.data import json_rows
+    from clarinet_tui.tables.writers import json_rows
 
     sys.stdout.writelines(json_rows(rows, lines=lines))
 
@@ -42,7 +42,7 @@ def print_table(table: "Table", *, json: bool = False, jsonl: bool = False, gap:
     if json or jsonl:
         print_json_rows(table.objects(), lines=jsonl)
         return
-    from clarinet_tui.tables.terminal import to_rich
+    from clarinet_tui.tables.writers import to_rich
 
     console = make_console(width)
     console.print(to_rich(table, console.width, gap=gap))
@@ -53,16 +53,17 @@ def warn(message: str) -> None:
 
 
 @contextmanager
-def show_progress() -> "Iterator[Callable[[str, int, int], None]]":
+def show_progress(*, in_bytes: bool = False) -> "Iterator[Callable[[str, int, int], None]]":
     """Show what is done on standard error while that is a terminal: a name, how much is done, and the total."""
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import Progress
+    from rich.progress import DownloadColumn, Progress
 
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+    columns = (*Progress.get_default_columns(), *([DownloadColumn()] if in_bytes else []))
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("", total=None)
         yield lambda what, done, total: bar.update(
-            task, description=escape(printable(what)), completed=done, total=total
+            task, description=escape(printable(what)), completed=done, total=total or None
         )
 
 

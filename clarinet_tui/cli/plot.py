@@ -2,9 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,52 +11,20 @@ from typer import Argument, Option
 from clarinet_tui.analysis.choices import FORMATS, BandKind, Budget
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import open_records
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryWords, RunsDir, join_query
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryWords, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, show_progress, write_file
 from clarinet_tui.history.axes import Axis
-from clarinet_tui.runs.directory import find_run
+from clarinet_tui.runs.directory import RunDirectory, find_run
 from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.figures.figure import Figure
     from clarinet_tui.analysis.run_records import RunRecords
-    from clarinet_tui.models.inspection import Inspector
 
 Projection = Literal["pca", "tsne", "umap"]
 TITLES: dict[Projection, str] = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
 Kind = Literal["accuracy", "losses", "confusion", "classes", "budget", "features", "calibration"]
-
-
-@dataclass(frozen=True)
-class FigureOptions:
-    """What a figure shows; each field is an option."""
-
-    x: Annotated[Axis | None, Option("--x", help="x axis of accuracy; time and samples include stage 1.")] = None
-    band: Annotated[
-        BandKind, Option(help="Band over seeds: ± sample std, 95 % interval of the mean, or min to max.")
-    ] = "std"
-    metric: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Metric of losses; repeatable.", autocompletion=metric_names),
-    ] = None
-    along: Annotated[Budget | None, Option(help="x axis of budget; default: the setting that varies.")] = None
-    preset: PresetFilter = None
-    projection: Annotated[
-        Projection | None, Option(help="Map of features; umap needs the extra [features]. Default: pca.")
-    ] = None
-
-    def check(self, kind: Kind) -> None:
-        """Raise InputError for an option of another kind of figure."""
-        kinds: dict[Kind, tuple[str, object]] = {
-            "accuracy": ("--x", self.x),
-            "losses": ("--metric", self.metric),
-            "budget": ("--along", self.along),
-            "features": ("--projection", self.projection),
-        }
-        for option_kind, (option, value) in kinds.items():
-            if value and kind != option_kind:
-                raise InputError(f"{option}: only for `clarinet plot {option_kind}`")
 
 
 def plot(
@@ -73,8 +39,19 @@ def plot(
     json: Json = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
-    *,
-    options: FigureOptions,
+    x: Annotated[Axis | None, Option("--x", help="x axis of accuracy; time and samples include stage 1.")] = None,
+    band: Annotated[
+        BandKind, Option(help="Band over seeds: ± sample std, 95 % interval of the mean, or min to max.")
+    ] = "std",
+    metric: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", help="Metric of losses; repeatable.", autocompletion=metric_names),
+    ] = None,
+    along: Annotated[Budget | None, Option(help="x axis of budget; default: the setting that varies.")] = None,
+    preset: PresetFilter = None,
+    projection: Annotated[
+        Projection | None, Option(help="Map of features; umap needs the extra [features]. Default: pca.")
+    ] = None,
 ) -> None:
     """Plot curves, confusion, label budget, features or calibration.
 
@@ -84,29 +61,23 @@ def plot(
 
     Example: clarinet plot accuracy "task:U->M" --band interval --width 3.3 --out figure3.pdf
     """
-    from clarinet_tui.analysis.figures.figure import calibration_figure, features_figure
-
-    options.check(kind)
+    only = {"accuracy": ("--x", x), "losses": ("--metric", metric), "budget": ("--along", along)}
+    for other, (option, value) in {**only, "features": ("--projection", projection)}.items():
+        if value and kind != other:
+            raise InputError(f"{option}: only for `clarinet plot {other}`")
     if json and out:
         raise InputError("--json and --out exclude each other")
     file_format = next((name for name in FORMATS if out and out.suffix.lower() == f".{name}"), None)
     if out and not file_format:
         raise InputError(f"--out: expected a name that ends with .{', .'.join(FORMATS)}, got {str(out)!a}")
-    query = join_query(words)
-    if kind == "features":
-        projection = options.projection or "pca"
-        with _open_inspector(query, kind, runs_dir, data_dir) as inspector:
-            maps = tuple(inspector.feature_maps(projection))
-        figure = features_figure(inspector.run.id, inspector.model.classes, maps, TITLES[projection])
-        if len(maps) == 2 and inspector.model.info.run_config.warmup_epochs:
-            missing = 'Train with checkpoints = "all" to see the features after the warm-up.'
-            figure = replace(figure, notes=(*figure.notes, missing))
-    elif kind == "calibration":
-        with _open_inspector(query, kind, runs_dir, data_dir) as inspector:
-            bins = inspector.calibration()
-        figure = calibration_figure(f"{inspector.model.info.run_config.method} {inspector.run.id}: ", bins)
+    query = " ".join(words or ())
+    if kind in ("features", "calibration"):
+        if not query:
+            raise InputError(f"plot {kind}: expected a run id: clarinet plot {kind} ID")
+        figure = _figure_of_model(kind, find_run(runs_dir, query), data_dir, projection or "pca")
     else:
-        figure = figure_of_history(open_records(runs_dir), kind, query, options)
+        records = open_records(runs_dir)
+        figure = figure_of_history(records, kind, query, x=x, band=band, metric=metric, along=along, preset=preset)
     if not figure.panels:
         raise InputError(f"plot {kind}: these runs have no data to draw yet")
     with quiet_pipe():
@@ -120,38 +91,48 @@ def plot(
             print_figure(figure, json=json)
 
 
-@contextmanager
-def _open_inspector(prefix: str, kind: str, runs_dir: Path, data_dir: Path) -> "Iterator[Inspector]":
+def _figure_of_model(kind: Kind, run: RunDirectory, data_dir: Path, projection: Projection) -> "Figure":
+    """Evaluate the model of a run on its data, and draw its features or its calibration."""
+    from clarinet_tui.analysis.figures.figure import calibration_figure, features_figure
     from clarinet_tui.models.inspection import Inspector
 
-    if not prefix:
-        raise InputError(f"plot {kind}: expected a run id: clarinet plot {kind} ID")
     with show_progress() as progress:
-        yield Inspector.open(find_run(runs_dir, prefix), data_dir, progress)
+        inspector = Inspector.open(run, data_dir, progress)
+        config = inspector.model.info.run_config
+        if kind == "calibration":
+            return calibration_figure(f"{config.method} {run.id}: ", inspector.calibration())
+        maps = tuple(inspector.feature_maps(projection))
+    figure = features_figure(run.id, inspector.model.classes, maps, TITLES[projection])
+    if len(maps) == 2 and config.warmup_epochs:
+        missing = 'Train with checkpoints = "all" to see the features after the warm-up.'
+        figure = replace(figure, notes=(*figure.notes, missing))
+    return figure
 
 
-def figure_of_history(records: "RunRecords", kind: Kind, query: str, options: FigureOptions) -> "Figure":
-    from clarinet_tui.analysis.figures.kinds import (
-        LOSSES,
-        accuracy_figure,
-        budget_figure,
-        classes_figure,
-        confusion_figure,
-        find_figure_runs,
-        losses_figure,
-    )
+def figure_of_history(
+    records: "RunRecords",
+    kind: Kind,
+    query: str,
+    *,
+    x: Axis | None = None,
+    band: BandKind = "std",
+    metric: list[str] | None = None,
+    along: Budget | None = None,
+    preset: str | None = None,
+) -> "Figure":
+    from clarinet_tui.analysis.figures import kinds
 
     if kind == "budget":
-        return budget_figure(records, query, along=options.along, preset=options.preset, band=options.band)
-    runs = find_figure_runs(records, query, preset=options.preset)
+        return kinds.budget_figure(records, query, along=along, preset=preset, band=band)
+    runs = kinds.find_figure_runs(records, query, preset=preset)
     if kind == "losses":
-        metrics = list(dict.fromkeys(options.metric or LOSSES))
-        return losses_figure(records, runs, metrics=metrics, band=options.band)
+        metrics = list(dict.fromkeys(metric or kinds.LOSSES))
+        return kinds.losses_figure(records, runs, metrics=metrics, band=band)
     if kind == "classes":
-        return classes_figure(records, runs)
+        return kinds.classes_figure(records, runs)
     if kind == "confusion":
-        return confusion_figure(records, runs)
-    return accuracy_figure(records, runs, axis=options.x or "epoch", band=options.band)
+        return kinds.confusion_figure(records, runs)
+    return kinds.accuracy_figure(records, runs, axis=x or "epoch", band=band)
 
 
 def print_figure(figure: "Figure", *, json: bool = False) -> None:

@@ -4,7 +4,7 @@ import io
 import sys
 from json import dumps as json_text
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
@@ -12,13 +12,10 @@ from typer import Argument, Option
 from clarinet_tui.cli.completion import run_ids
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunsDir
 from clarinet_tui.cli.output import check_out, print_table, quiet_pipe, show_progress, warn, write_file
-from clarinet_tui.tables.data import write_csv
-from clarinet_tui.tables.table import Cell, Column, Table, make_table
+from clarinet_tui.tables.table import Cell, Column, make_table
+from clarinet_tui.tables.writers import write_csv
 from clarinet_tui.text import format_count
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.models.predict import Item
 
 
 def predict(
@@ -52,7 +49,19 @@ def predict(
     loaded = find_model(model, runs_dir, epoch, device)
     with show_progress() as progress:
         items = list(predict_all(loaded, inputs, progress))
-    table = _make_table(items)
+    columns = (
+        Column("picture", wraps=True, name="file"),
+        Column("class", wraps=True, name="label"),
+        Column("%", right=True, name="probability"),
+        Column("or", wraps=True, name="second_label"),
+        Column("%", right=True, name="second_probability"),
+    )
+    rows = []
+    for item in items:
+        if made := item.prediction:
+            first, second = (Cell(f"{100 * p:.1f}", value=p) for p in (made.probability, made.second_probability))
+            rows.append((item.name, made.label, first, made.second_label, second))
+    table = make_table(columns, rows)
     with quiet_pipe():
         if out is not None:
             file = io.StringIO()
@@ -71,25 +80,3 @@ def predict(
     if unreadable:
         warn(f"{format_count(len(unreadable), 'picture')} of {len(items)} could not be read")
         raise typer.Exit(1)
-
-
-def _make_table(items: "list[Item]") -> Table:
-    columns = (
-        Column("picture", wraps=True, name="file"),
-        Column("class", wraps=True, name="label"),
-        Column("%", right=True, name="probability"),
-        Column("or", wraps=True, name="second_label"),
-        Column("%", right=True, name="second_probability"),
-    )
-
-    def percent(probability: float) -> Cell:
-        return Cell(f"{100 * probability:.1f}", value=probability)
-
-    return make_table(
-        columns,
-        (
-            (item.name, made.label, percent(made.probability), made.second_label, percent(made.second_probability))
-            for item in items
-            if (made := item.prediction)
-        ),
-    )

@@ -10,12 +10,10 @@ from typer import Argument, Option
 from clarinet_tui.cli.lookup import find_runs
 from clarinet_tui.cli.options import RUNS, Ids, Json, Jsonl, RunIds, RunsDir
 from clarinet_tui.cli.output import print_json_rows, print_table
+from clarinet_tui.devices.device import match_devices
 from clarinet_tui.devices.local import list_devices
-from clarinet_tui.devices.placement import match_devices
-from clarinet_tui.place import QueueRow
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.local import LocalPlace
-from clarinet_tui.queue.requests import places
 from clarinet_tui.tables.table import Column, make_table
 from clarinet_tui.text import shell_command
 from core.errors import InputError
@@ -43,18 +41,17 @@ def list_(json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) ->
 
     Example: clarinet queue ls
     """
-    all_places = places(runs_dir)
-    rows = [row for place in all_places for row in place.list_runs()]
-    if json or jsonl:
-        objects = (
+    places = requests.places(runs_dir)
+    objects, cells = [], []
+    for row in (row for place in places for row in place.list_runs()):
+        state, device = "waiting" if row.is_waiting else "running", row.started_on or row.device
+        run = {"id": row.id, "state": state, "method": row.method, "task": row.task, "seed": row.seed}
+        cells.append((row.position or "", *run.values(), device[:12], row.waits_for))
+        objects.append(
             {
                 "position": row.position,
-                "id": row.id,
-                "state": _state(row),
-                "method": row.method,
-                "task": row.task,
-                "seed": row.seed,
-                "device": row.started_on or row.device,
+                **run,
+                "device": device,
                 "job": row.job or None,
                 "priority": row.priority,
                 "retries": row.retries,
@@ -63,23 +60,17 @@ def list_(json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) ->
                 "after": list(row.after),
                 "time_limit": row.time_limit or None,
             }
-            for row in rows
         )
+    if json or jsonl:
         print_json_rows(objects, lines=jsonl)
         return
-    if rows:
-        cells = []
-        for row in rows:
-            device = (row.started_on or row.device)[:12]
-            cells.append(
-                (row.position or "", row.id, _state(row), row.method, row.task, row.seed, device, row.waits_for)
-            )
+    if cells:
         titles = ("", "id", "state", "method", "task", "seed", "device", "waits for")
         print_table(make_table([Column(title, wraps=True) for title in titles], cells), gap=1)
     else:
         sweep = shell_command("clarinet", "sweep", "--seeds", "1..3", "--preset", "quick", runs_dir=runs_dir)
         print(f"The queue is empty. Queue runs with: {sweep}")
-    for place in all_places:
+    for place in places:
         for problem in place.describe_problems():
             print(problem)
 
@@ -170,7 +161,3 @@ def _pause(ids: list[str] | None, runs_dir: Path, paused: bool) -> None:
         requests.hold(runs_dir, [run.id for run in find_runs(runs_dir, ids)], paused)
     else:
         LocalPlace(runs_dir).pause(paused)
-
-
-def _state(row: QueueRow) -> str:
-    return "waiting" if row.is_waiting else "running"

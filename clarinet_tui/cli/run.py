@@ -3,19 +3,16 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 from typer import Argument, Exit, Option
 
 from clarinet_tui.cli.completion import method_names, run_ids, task_names
-from clarinet_tui.cli.cost import confirm_cost, warn_of_cost
-from clarinet_tui.cli.launch import ChosenSettings, Launch
-from clarinet_tui.cli.options import slurm_options
-from clarinet_tui.cli.tui import open_app, replace_process
-from clarinet_tui.devices.device import Device
+from clarinet_tui.cli.launch import Launch, confirm_cost, make_config, slurm_options, warn_of_cost
+from clarinet_tui.cli.tui import replace_process, tui
+from clarinet_tui.devices.device import Device, match_devices, unavailable_reason, worker_environment, worker_options
 from clarinet_tui.devices.local import list_devices
-from clarinet_tui.devices.placement import match_devices, unavailable_reason, worker_environment, worker_options
-from clarinet_tui.place import LaunchOptions, Place
+from clarinet_tui.place import LaunchOptions
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.requests import place_named
 from clarinet_tui.runs.directory import RunDirectory, find_run
@@ -51,20 +48,27 @@ def run(
 
     Example: clarinet run --headless --method clarinet --task "M->U" --preset quick --seed 1
     """
-    chosen = ChosenSettings(file, launch.choose(method=method, task=task, seed=seed, device=device), launch.set_ or [])
+    chosen = launch.choose(method=method, task=task, seed=seed, device=device)
     jobs = slurm_options(None if headless and "CLARINET_ON" in os.environ else launch.on, launch.slurm)
     options = launch.make_options(jobs)
     place = place_named(launch.runs_dir, options.on)
-    _check_options(launch, place, headless=headless, dry_run=dry_run)
+    if headless and not place.is_here:
+        raise InputError(f"run: --headless trains in this terminal, and --on {place.name} elsewhere: use one of them")
+    if dry_run and place.is_here:
+        raise InputError("run: --dry-run prints a batch script: it needs --on slurm")
+    if not headless and place.is_here and not sys.stdout.isatty():
+        raise InputError("run: the app needs a terminal; use --headless")
+    if headless and (launch.not_before or launch.after):
+        raise InputError("run: --not-before and --after are for queued runs: leave out --headless")
     form: OutputForm = "jsonl" if launch.jsonl else "json" if launch.json else None
-    if existing := _find_existing(launch.runs_dir, resume, run_id, chosen):
+    if existing := _find_existing(launch.runs_dir, resume, run_id, file, chosen):
         continue_run(existing, options, headless, form)
-    cores = None if headless else place.cores(chosen.flags.get("device", "auto"), options)
-    config = chosen.make_config(cores)
+    cores = None if headless else place.cores(str(chosen.get("device", "auto")), options)
+    config = make_config(file, chosen, cores)
     if dry_run:
         print(*place.preview([config], options), end="")
         return
-    if not chosen.has_preset and place.is_here:
+    if file is None and "preset" not in chosen and place.is_here:
         if headless:
             warn_of_cost(config, launch.runs_dir, launch.data_dir)
         else:
@@ -76,31 +80,19 @@ def run(
     show_run(new, options)
 
 
-def _check_options(launch: Launch, place: Place, *, headless: bool, dry_run: bool) -> None:
-    """Raise InputError for options that exclude each other, or that need a terminal."""
-    if headless and not place.is_here:
-        raise InputError(f"run: --headless trains in this terminal, and --on {place.name} elsewhere: use one of them")
-    if dry_run and place.is_here:
-        raise InputError("run: --dry-run prints a batch script: it needs --on slurm")
-    if not headless and place.is_here and not sys.stdout.isatty():
-        raise InputError("run: the app needs a terminal; use --headless")
-    if headless and (launch.not_before or launch.after):
-        raise InputError("run: --not-before and --after are for queued runs: leave out --headless")
-
-
 def _find_existing(
-    runs_dir: Path, resume: str | None, run_id: str | None, chosen: ChosenSettings
+    runs_dir: Path, resume: str | None, run_id: str | None, file: Path | None, chosen: dict[str, Any]
 ) -> RunDirectory | None:
     """Return the run to resume; a run with `run_id` exists when a batch job was requeued."""
     if resume:
-        if chosen or run_id:
+        if file or chosen or run_id:
             raise InputError("--resume: uses the settings of the run; give no others")
         return find_run(runs_dir, resume)
     run = RunDirectory(runs_dir, run_id) if run_id else None
     if run is None or not run.config.exists():
         return None
     # The number of threads follows the machine, which may differ from that of the first attempt.
-    if chosen and run.read_config() != chosen.make_config(run.read_config().threads):
+    if (file or chosen) and run.read_config() != make_config(file, chosen, run.read_config().threads):
         raise InputError(f"--run-id: run {run.id} exists with other settings")
     return run
 
@@ -117,7 +109,7 @@ def show_run(run: RunDirectory, options: LaunchOptions) -> NoReturn:
     """Open the app with the run; without a terminal, print where the run is."""
     place = place_named(run.runs_dir, options.on)
     if place.is_here or sys.stdout.isatty():
-        open_app(run, Path(options.data_dir))
+        tui([run.id], runs_dir=run.runs_dir, data_dir=Path(options.data_dir))
     watch = shell_command("clarinet", "queue", runs_dir=run.runs_dir)
     print(f"{run.id} queued on {place.title}. Watch it with: {watch}")
     raise Exit

@@ -1,7 +1,7 @@
 """`clarinet save`: a run's model as a file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
@@ -9,9 +9,6 @@ from clarinet_tui.cli.options import RUNS, RunId, RunsDir
 from clarinet_tui.cli.output import check_out, write_file
 from clarinet_tui.runs.directory import find_run
 from clarinet_tui.text import format_bytes
-
-if TYPE_CHECKING:
-    pass
 
 
 def save(
@@ -32,7 +29,7 @@ def save(
     from clarinet_tui.models.model_card import model_card
     from clarinet_tui.models.run_models import load_run_model
     from core.models.exported import export_onnx, export_program
-    from core.models.weights_file import encode_weights
+    from core.models.model import encode_weights
 
     check_out(out, ".safetensors", ".onnx", ".pt2")
     model = load_run_model(find_run(runs_dir, id), epoch)

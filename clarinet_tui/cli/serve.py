@@ -1,16 +1,13 @@
 """`clarinet serve`: the app in a browser."""
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
 from clarinet_tui.cli.tui import replace_process
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 
 def serve(

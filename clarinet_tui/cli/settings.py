@@ -92,7 +92,7 @@ def tasks(json: Json = False, jsonl: Jsonl = False, data_dir: DataDir = DATA) ->
 
     Example: clarinet tasks
     """
-    from core.data.catalogue import list_domains
+    from core.data.digit_domains import list_domains
 
     advice = {entry.letter: entry.advice for entry in list_domains(data_dir)}
     rows = []
@@ -115,12 +115,8 @@ def presets(json: Json = False, jsonl: Jsonl = False) -> None:
     rows = []
     for name, preset in PRESETS.items():
         config = _default_config(name)
-        lengths = {
-            "epochs": config.epochs,
-            "warmup_epochs": config.warmup_epochs,
-            "stage1_epochs": config.stage1.epochs,
-        }
-        rows.append({"name": name, **lengths, "description": preset.description})
+        stages = {"warmup_epochs": config.warmup_epochs, "stage1_epochs": config.stage1.epochs}
+        rows.append({"name": name, "epochs": config.epochs, **stages, "description": preset.description})
     _output(rows, ("name", "epochs", "warmup_epochs", "stage1_epochs", "description"), json, jsonl)
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
@@ -57,7 +58,10 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
     with quiet_pipe():
         if json:
             epochs = {rule: {"epoch": epoch, "score": score} for rule, (epoch, score) in selected.items()}
-            print_json(asdict(row) | _object(run, events, alarms) | {"selected_without_labels": epochs})
+            content = asdict(row) | _settings_object(run) | {"command": _command(run)}
+            content |= {"attempts": [attempt._asdict() for attempt in list_attempts(run)]}
+            content |= {"open_alarms": [asdict(alarm) for alarm in alarms], "damaged": _damaged_lines(events)}
+            print_json(content | {"events_tail": events[-MAX_EVENTS:], "selected_without_labels": epochs})
         else:
             _print_groups(_groups(row, run, events, alarms, describe_label_free(selected)))
 
@@ -79,8 +83,10 @@ def _groups(
         ],
     )
     yield "Failure", _failure(row, [event for event in events if event["event"] != "damaged"])
-    yield "Alarms", _alarms(alarms)
-    yield "Cannot be read", _problems(run, events)
+    yield "Alarms", [field for alarm in alarms for field in _alarm(alarm)]
+    lines = _damaged_lines(events)
+    more = f"and {len(lines) - MAX_EVENTS} more lines" if len(lines) > MAX_EVENTS else None
+    yield "Cannot be read", [*find_problems(run), *((run.journal.name, line) for line in [*lines[:MAX_EVENTS], more])]
     yield "Progress", _progress(row, run)
     yield "Attempts on Slurm", _attempts(run)
     accuracies = {
@@ -97,22 +103,16 @@ def _groups(
     yield "Environment", [*versions, ("commit", environment.code), ("command", _command(run))]
 
 
-def _object(run: RunDirectory, events: Events, alarms: Sequence[Alarm]) -> dict[str, Any]:
-    """Return what the JSON object has beside the row of the history."""
+def _settings_object(run: RunDirectory) -> dict[str, Any]:
     import msgspec
 
     content: dict[str, Any] = {"config": None, "changed": None}
-    try:
+    with suppress(InputError):  # which is in the row, or the method is not installed
         config = run.read_config()
         content["config"] = msgspec.to_builtins(config)
         changes = changed_settings(config)
         content["changed"] = {name: {"default": default, "value": value} for name, (default, value) in changes.items()}
-    except InputError:
-        pass  # the error is in the row, or the method is not installed
-    content["command"] = _command(run)
-    content["attempts"] = [attempt._asdict() for attempt in list_attempts(run)]
-    content |= {"open_alarms": [asdict(alarm) for alarm in alarms], "damaged": _damaged_lines(events)}
-    return content | {"events_tail": events[-MAX_EVENTS:]}
+    return content
 
 
 def _progress(row: RunRow, run: RunDirectory) -> Fields:
@@ -157,10 +157,13 @@ def _settings(run: RunDirectory) -> Iterator[Group]:
     except InputError as error:
         yield "Settings", [("", f"cannot be compared with the preset: {error}")]
         changed = {}
-    fields: Fields = []
-    for name, (default, value) in changed.items():
-        fields.append((name, f"{format_setting(value)}  (preset: {format_setting(default)})"))
-    yield f"Settings that differ from preset {config.preset}", fields
+    yield (
+        f"Settings that differ from preset {config.preset}",
+        [
+            (name, f"{format_setting(value)}  (preset: {format_setting(default)})")
+            for name, (default, value) in changed.items()
+        ],
+    )
     shown = {*changed, "method", "task", "seed", "preset", "name"}
     same = [setting.name for setting in setting_specs() if setting.name not in shown]
     text = ", ".join(f"{name} {format_setting(attrgetter(name)(config))}" for name in same)
@@ -177,24 +180,14 @@ def _command(run: RunDirectory) -> str | None:
         return None  # the settings cannot be read, or the method is not installed
 
 
-def _alarms(alarms: Sequence[Alarm]) -> Fields:
-    fields: Fields = []
-    for alarm in alarms:
-        since = "" if alarm.iteration is None else f" (since iteration {alarm.iteration})"
-        fields += [(alarm.kind, f"{alarm.message}{since}"), ("try", alarm.advice)]
-    return fields
+def _alarm(alarm: Alarm) -> Fields:
+    since = "" if alarm.iteration is None else f" (since iteration {alarm.iteration})"
+    return [(alarm.kind, f"{alarm.message}{since}"), ("try", alarm.advice)]
 
 
 def _damaged_lines(events: Events) -> list[str]:
     """Return messages about the unreadable lines of the journal, with their line numbers."""
     return [str(event.get("message", "")) for event in events if event["event"] == "damaged"]
-
-
-def _problems(run: RunDirectory, events: Events) -> Fields:
-    messages = _damaged_lines(events)
-    more = f"and {len(messages) - MAX_EVENTS} more lines" if len(messages) > MAX_EVENTS else None
-    files: Fields = [(problem.file, str(problem).removeprefix(f"{problem.file}: ")) for problem in find_problems(run)]
-    return [*files, *((run.journal.name, message) for message in [*messages[:MAX_EVENTS], more])]
 
 
 def _failure(row: RunRow, events: Events) -> Fields:

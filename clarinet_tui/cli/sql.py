@@ -13,9 +13,8 @@ from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.sql import select
 from clarinet_tui.runs.journal import encode_non_finite
-from clarinet_tui.tables.data import write_csv
 from clarinet_tui.tables.table import Cell, Column, make_table
-from clarinet_tui.tables.terminal import to_rich
+from clarinet_tui.tables.writers import to_rich, write_csv
 from clarinet_tui.text import printable, shorten
 from core.errors import InputError
 

@@ -4,21 +4,9 @@ from typing import Annotated
 
 from typer import Option
 
-from clarinet_tui.cli.launch import merge_pairs
+from clarinet_tui.cli.launch import merge_pairs, slurm_options
 from clarinet_tui.cli.lookup import select_runs
-from clarinet_tui.cli.options import (
-    DATA,
-    RUNS,
-    DataDir,
-    Ids,
-    On,
-    Query,
-    RunId,
-    RunsDir,
-    Settings,
-    SlurmPairs,
-    slurm_options,
-)
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Ids, On, Query, RunId, RunsDir, Settings, SlurmPairs
 from clarinet_tui.place import LaunchOptions, StopResult
 from clarinet_tui.queue import requests
 from clarinet_tui.runs.directory import find_run
@@ -95,6 +83,7 @@ def clone(
         settings["seed"] = seed
     settings = merge_pairs(settings, set_)
     options = LaunchOptions.from_paths(data_dir)
-    cores = requests.place_named(runs_dir, options.on).cores(str(settings.get("device", "auto")), options)
-    (run,) = requests.submit(runs_dir, [resolve(settings, source="command line", cores=cores)], options)
+    place = requests.place_named(runs_dir, options.on)
+    cores = place.cores(str(settings.get("device", "auto")), options)
+    (run,) = place.submit([resolve(settings, source="command line", cores=cores)], options)
     print(f"{run.id} queued")

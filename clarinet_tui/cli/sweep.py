@@ -6,9 +6,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from clarinet_tui.cli.completion import method_names, task_names
-from clarinet_tui.cli.cost import confirm_cost
-from clarinet_tui.cli.launch import Launch, merge_pairs
-from clarinet_tui.cli.options import slurm_options
+from clarinet_tui.cli.launch import Launch, confirm_cost, slurm_options
 from clarinet_tui.cli.output import print_json_rows
 from clarinet_tui.queue.requests import place_named
 from clarinet_tui.queue.sweep import Grid, expand_grid, parse_grid, parse_seeds, parse_value
@@ -59,7 +57,7 @@ def sweep(
         methods=_split(methods) if methods else in_file.methods,
         tasks=_split(tasks) if tasks else in_file.tasks or [OFFLINE_TASK],
         seeds=parse_seeds(seeds) if seeds else in_file.seeds,
-        settings=merge_pairs(merge_settings(in_file.settings, launch.choose(device=device)), launch.set_),
+        settings=merge_settings(in_file.settings, launch.choose(device=device)),
         axes=axes,
         source=source,
     )

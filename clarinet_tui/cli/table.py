@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from typer import Option
 
-from clarinet_tui.analysis.board import Board, make_board
+from clarinet_tui.analysis.board import make_board
 from clarinet_tui.analysis.board_table import board_view, to_csv, to_json, to_latex, to_markdown
 from clarinet_tui.cli.lookup import open_records
-from clarinet_tui.cli.options import RUNS, PresetFilter, QueryWords, RunsDir, Select, join_query
+from clarinet_tui.cli.options import RUNS, PresetFilter, QueryWords, RunsDir, Select
 from clarinet_tui.cli.output import make_console, quiet_pipe, write_file
 from core.errors import InputError
 
@@ -42,7 +42,13 @@ def table(
     if standalone and format != "latex":
         raise InputError("--standalone: needs --format latex")
     board = make_board(
-        open_records(runs_dir), join_query(words), rule=select, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit
+        open_records(runs_dir),
+        " ".join(words or ()),
+        rule=select,
+        preset=preset,
+        seeds=seeds,
+        mix=mix,
+        by_commit=by_commit,
     )
     with quiet_pipe():
         if format == "terminal":
@@ -50,15 +56,12 @@ def table(
 
             console = make_console(WIDTH) if out is None else Console(record=True, file=io.StringIO(), width=WIDTH)
             console.print(board_view(board, console.width))
-            if out is not None:
-                write_file(out, console.export_text().encode())
-        elif out is not None:
-            write_file(out, _format_board(board, format, standalone).encode())
+            text = console.export_text() if out is not None else ""
+        elif format == "latex":
+            text = to_latex(board, standalone=standalone)
         else:
-            print(_format_board(board, format, standalone), end="")
-
-
-def _format_board(board: Board, format: Format, standalone: bool) -> str:  # noqa: A002
-    if format == "latex":
-        return to_latex(board, standalone=standalone)
-    return {"markdown": to_markdown, "csv": to_csv, "json": to_json}[format](board)
+            text = {"markdown": to_markdown, "csv": to_csv, "json": to_json}[format](board)
+        if out is not None:
+            write_file(out, text.encode())
+        else:
+            print(text, end="")

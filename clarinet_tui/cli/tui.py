@@ -3,16 +3,12 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, NoReturn
 
 from typer import Argument, Option
 
 from clarinet_tui.cli.completion import run_ids
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
-
-if TYPE_CHECKING:
-    from clarinet_tui.runs.directory import RunDirectory
 
 
 def tui(
@@ -22,7 +18,7 @@ def tui(
     fps: Annotated[str | None, Option(metavar="N", help="Updates per second; fewer over a slow connection.")] = None,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
-) -> None:
+) -> NoReturn:
     """Open the terminal app; the same as clarinet-tui.
 
     Closing it does not stop any run.
@@ -31,12 +27,6 @@ def tui(
     """
     options = [f"--runs-dir={runs_dir}", f"--data-dir={data_dir}", *([] if fps is None else [f"--fps={fps}"])]
     replace_process(["-m", "clarinet_tui.ui.main", *options, *(ids or [])])
-
-
-def open_app(run: "RunDirectory", data_dir: Path) -> NoReturn:
-    """Replace this process with the app, showing one run."""
-    directories = ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
-    replace_process(["-m", "clarinet_tui.ui.main", *directories, run.id])
 
 
 def replace_process(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> NoReturn:

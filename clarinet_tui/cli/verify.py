@@ -105,9 +105,19 @@ def _pair_objects(pairs: Pairs) -> dict[str, dict[str, str]]:
 
 
 def _format_result(comparison: ReplayComparison, tolerance: float, hashes: Pairs, environment: Pairs) -> list[str]:
+    result, largest = "all agree exactly.", comparison.largest
+    if largest is not None:
+        values = (largest.recorded, largest.replayed)
+        recorded, now = ("nothing" if value is None else format_number(value, 9) for value in values)
+        example = f"iteration {largest.iteration}: {largest.metric} was {recorded} and is {now}"
+        count = f"{len(comparison.differences)} differ, from iteration {comparison.differences[0].iteration} on"
+        is_finite = math.isfinite(largest.size)
+        result = (
+            f"{count}, by {format_number(largest.size)} at most ({example})." if is_finite else f"{count}; {example}."
+        )
     span = f"Iterations {comparison.first_iteration} to {comparison.last_iteration}"
-    lines = [f"{span}, {comparison.value_count} numbers: {_format_comparison(comparison)}"]
-    if comparison.differences and comparison.is_within(tolerance):
+    lines = [f"{span}, {comparison.value_count} numbers: {result}"]
+    if largest is not None and comparison.is_within(tolerance):
         lines.append(f"The differences are within the tolerance of {format_number(tolerance)}.")
     for name, (recorded, now) in hashes.items():
         if recorded == now:
@@ -115,17 +125,3 @@ def _format_result(comparison: ReplayComparison, tolerance: float, hashes: Pairs
         else:
             lines.append(f"The {name} differ: {recorded or 'none'} recorded, {now or 'none'} now. Check the data.")
     return lines + [f"{name}: {recorded} recorded, {now} now" for name, (recorded, now) in environment.items()]
-
-
-def _format_comparison(comparison: ReplayComparison) -> str:
-    largest = comparison.largest
-    if largest is None:
-        return "all agree exactly."
-    recorded, now = (
-        "nothing" if value is None else format_number(value, 9) for value in (largest.recorded, largest.replayed)
-    )
-    example = f"iteration {largest.iteration}: {largest.metric} was {recorded} and is {now}"
-    count = f"{len(comparison.differences)} differ, from iteration {comparison.differences[0].iteration} on"
-    if not math.isfinite(largest.size):
-        return f"{count}; {example}."
-    return f"{count}, by {format_number(largest.size)} at most ({example})."

@@ -22,10 +22,8 @@ from core.errors import InputError
 
 FOLDER, FOLDER_VARIABLE = "/tmp/clarinet-gpus", "CLARINET_GPU_LOCKS"
 """Not the folder of TMPDIR, which may differ between users."""
-GATE_SECONDS, PAUSE = 10.0, 0.01
-"""The gate of a GPU is held only while its locks are looked at."""
-MAX_BYTES = 65536
-OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+GATE_SECONDS = 10.0
+"""How long a process waits for the folder's own lock, which is held only while the locks in it are looked at."""
 _held: set[int] = set()
 """Descriptors of the locks that this process holds."""
 close_in_children(_held)
@@ -70,7 +68,8 @@ def hold_gpu(
             directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             stack.callback(os.close, directory)
             holder = GpuHolder(pid=os.getpid(), user=psutil.Process().username(), run=run, group=group)
-            key = _acquire_first(directory, keys, holder, share, stack)
+            with _gate(directory):
+                key = _acquire_first(directory, keys, holder, share, stack)
         except OSError as error:
             notify(f"{folder}: {error.strerror or error}: runs of other users may start on the same GPU")
             key = keys[0]
@@ -80,17 +79,15 @@ def hold_gpu(
 def _acquire_first(directory: int, keys: Sequence[str], holder: GpuHolder, share: bool, stack: ExitStack) -> str:
     reasons = []
     for key in keys:
-        name = _file_name(key)
-        with _gate(directory, name):
-            holders = _read_holders(directory, name, tidy=True)
-            others = [other for other in holders if not holder.group or other.group != holder.group]
-            if not others:
-                stack.enter_context(_hold_file(directory, name, holder))
-                return key
-            other = others[0]
-            reasons.append(f"{key} is in use by run {other.run} of {other.user} (process {other.pid})")
+        holders = _read_holders(directory, key, tidy=True)
+        others = [other for other in holders if not holder.group or other.group != holder.group]
+        if not others:
+            stack.enter_context(_hold_file(directory, key, holder))
+            return key
+        other = others[0]
+        reasons.append(f"{key} is in use by run {other.run} of {other.user} (process {other.pid})")
     if share:
-        stack.enter_context(_hold_file(directory, _file_name(keys[0]), holder))
+        stack.enter_context(_hold_file(directory, keys[0], holder))
         return keys[0]
     raise GpuInUseError(f"device: {printable('; '.join(reasons))}")
 
@@ -100,42 +97,29 @@ def _file_name(key: str) -> str:
 
 
 @contextmanager
-def _gate(directory: int, name: str) -> Iterator[None]:
-    """Let one process at a time look at the locks of a GPU and add its own."""
-    file = -1
-    while file < 0:
-        # Open before creating: in a sticky folder the kernel refuses O_CREAT for an existing file of another user.
-        with suppress(FileExistsError):
-            try:
-                file = os.open(f"{name}.gate", OPEN_FLAGS, dir_fd=directory)
-            except FileNotFoundError:
-                file = _create(directory, f"{name}.gate")
+def _gate(directory: int) -> Iterator[None]:
+    """Let one process at a time look at the locks in the folder and add its own."""
+    deadline = time.monotonic() + GATE_SECONDS
+    while True:
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.01)
     try:
-        deadline = time.monotonic() + GATE_SECONDS
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(PAUSE)
         yield
     finally:
-        os.close(file)
-
-
-def _create(directory: int, name: str) -> int:
-    file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=directory)
-    os.fchmod(file, 0o644)  # readable for all users, whatever the umask is
-    return file
+        fcntl.flock(directory, fcntl.LOCK_UN)
 
 
 @contextmanager
-def _hold_file(directory: int, name: str, holder: GpuHolder) -> Iterator[None]:
-    lock = f"{name}.{secrets.token_hex(8)}.lock"
-    file = _create(directory, lock)
+def _hold_file(directory: int, key: str, holder: GpuHolder) -> Iterator[None]:
+    lock = f"{_file_name(key)}.{secrets.token_hex(8)}.lock"
+    file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=directory)
     try:
+        os.fchmod(file, 0o644)  # readable for all users, whatever the umask is
         fcntl.flock(file, fcntl.LOCK_EX)
         os.write(file, msgspec.json.encode(holder))
         _held.add(file)
@@ -147,9 +131,9 @@ def _hold_file(directory: int, name: str, holder: GpuHolder) -> Iterator[None]:
         os.close(file)
 
 
-def _read_holders(directory: int, name: str, *, tidy: bool = False) -> list[GpuHolder]:
+def _read_holders(directory: int, key: str, *, tidy: bool = False) -> list[GpuHolder]:
     """Return the live holders of a GPU; `tidy` removes what dead ones have left."""
-    holders = []
+    holders, name = [], _file_name(key)
     for lock in sorted(os.listdir(directory)):
         if lock.startswith(f"{name}.") and lock.endswith(".lock"):
             holder = _read_holder(directory, lock)
@@ -164,7 +148,7 @@ def _read_holders(directory: int, name: str, *, tidy: bool = False) -> list[GpuH
 def _read_holder(directory: int, lock: str) -> GpuHolder | None:
     """Return None if no process holds the lock."""
     try:
-        file = os.open(lock, OPEN_FLAGS, dir_fd=directory)
+        file = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     except OSError:
         return None
     try:
@@ -172,7 +156,7 @@ def _read_holder(directory: int, lock: str) -> GpuHolder | None:
         return None
     except BlockingIOError:
         try:
-            return msgspec.json.decode(os.pread(file, MAX_BYTES, 0), type=GpuHolder)
+            return msgspec.json.decode(os.pread(file, 65536, 0), type=GpuHolder)
         except msgspec.DecodeError:
             return GpuHolder(pid=0, user="?", run="?")
     finally:
@@ -191,7 +175,7 @@ def with_lock_holders(gpus: Sequence[Device]) -> list[Device]:
             listed = {process.pid for process in gpu.processes or () if process.computes}
             added = [
                 DeviceProcess(pid=holder.pid, owner=holder.user, command=f"run {holder.run}")
-                for holder in _read_holders(directory, _file_name(gpu.key))
+                for holder in _read_holders(directory, gpu.key)
                 if holder.pid not in listed
             ]
             found.append(replace(gpu, processes=(*(gpu.processes or ()), *added)) if added else gpu)

@@ -1,21 +1,35 @@
-"""List the GPUs and the CPU of this machine."""
+"""List the devices of this machine: the CPU, and GPUs of NVIDIA or of the vendor for which torch is built."""
 
 import functools
+import importlib
+import importlib.util
+import json
 import os
 import platform
-from collections.abc import Mapping
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.device import VISIBLE, VISIBLE_DEVICES, Device, DeviceProcess
 from clarinet_tui.devices.gpu_lock import with_lock_holders
-from clarinet_tui.devices.other_gpus import describe_unused_gpus, read_other_gpus, torch_backend
-from clarinet_tui.devices.placement import VISIBLE_DEVICES
 from core.errors import InputError
 from core.resolve import available_cores
 
 if TYPE_CHECKING:
     from clarinet_tui.devices.nvml import Nvml
+
+_PROBE = """
+import json, sys, torch
+module = getattr(torch, sys.argv[1])
+found = [module.get_device_properties(number) for number in range(module.device_count())]
+print(json.dumps([[properties.name, properties.total_memory] for properties in found]))
+"""
+VENDORS = {"hip": ("AMD", "cuda"), "xpu": ("XPU", "xpu")}
+"""The prefix of the keys of GPUs, and torch's type of device, by the backend of torch."""
 
 
 def list_devices(environ: Mapping[str, str] = os.environ, *, seconds: float = 0.1) -> list[Device]:
@@ -91,3 +105,160 @@ def cpu_name() -> str:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "") or platform.processor() or platform.machine() or "CPU"
+
+
+def find_torch() -> Path | None:
+    """Return the folder that torch is installed in, without importing it."""
+    spec = importlib.util.find_spec("torch")
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+def parse_assignment(text: str, name: str) -> str | None:
+    """Return the string that a module's source assigns to a name."""
+    match = re.search(rf"^{name}\b[^=\n]*=\s*['\"]([^'\"\n]+)['\"]", text, re.MULTILINE)
+    return match[1] if match else None
+
+
+def read_backend(folder: Path | None) -> str:
+    """Return "cuda", "hip" (AMD), "xpu" (Intel) or "cpu"."""
+    try:
+        text = "" if folder is None else (folder / "version.py").read_text(errors="replace")
+    except OSError:
+        text = ""
+    return next((name for name in ("cuda", "hip", "xpu") if parse_assignment(text, name)), "cpu")
+
+
+@functools.cache
+def torch_backend() -> str:
+    return read_backend(find_torch())
+
+
+def read_other_gpus(backend: str, environ: Mapping[str, str]) -> list[Device]:
+    """Return the GPUs that a torch with this backend can use, but for NVIDIA's; raise InputError if it cannot tell."""
+    if sys.platform == "darwin" and platform.machine() == "arm64":
+        return [Device(key="mps", label="mps", name=f"{_processor_name()} GPU", processes=None)]
+    if backend not in VENDORS:
+        return []
+    gpus = _read_amd_library() if backend == "hip" else None
+    return _visible(_probe(backend) if gpus is None else gpus, environ.get(VISIBLE[VENDORS[backend][0]]))
+
+
+@functools.cache
+def _processor_name() -> str:
+    command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "Apple"
+
+
+@functools.cache
+def _probe(backend: str, python: str = sys.executable) -> list[Device]:
+    """Ask torch in a process of its own, once: it is slow to load, and keeps what it has opened."""
+    prefix, kind = VENDORS[backend]
+    command = [python, "-P", "-c", _PROBE, kind]
+    environ = {name: value for name, value in os.environ.items() if name not in VISIBLE.values()}  # all GPUs
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environ)
+        found: list[tuple[str, int]] = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise InputError(f"torch cannot list the GPUs of this machine ({type(error).__name__})") from None
+    return [
+        Device(key=f"{prefix}-{number}", label=f"{kind}:{number}", name=name, memory_total=memory, processes=None)
+        for number, (name, memory) in enumerate(found)
+    ]
+
+
+def _visible(gpus: Sequence[Device], value: str | None) -> list[Device]:
+    """Return the GPUs that the vendor's variable shows, numbered as torch does."""
+    from clarinet_tui.devices.nvml import visible_indices
+
+    shown = [gpus[index] for index in visible_indices(value, [gpu.key for gpu in gpus])]
+    return [replace(gpu, label=f"{gpu.kind}:{number}") for number, gpu in enumerate(shown)]
+
+
+def _read_amd_library() -> list[Device] | None:
+    """Return the GPUs that AMD's library lists; None without the library."""
+    if importlib.util.find_spec("amdsmi") is None:
+        return None
+    try:
+        amdsmi: Any = importlib.import_module("amdsmi")
+    except (ImportError, OSError, KeyError):  # its shared library is missing
+        return None
+    try:
+        amdsmi.amdsmi_init()
+        try:
+            handles = amdsmi.amdsmi_get_processor_handles()
+            return [_AmdGpu(amdsmi, handle).read(number) for number, handle in enumerate(handles)]
+        finally:
+            amdsmi.amdsmi_shut_down()
+    except amdsmi.AmdSmiException as error:
+        raise InputError(f"AMD's driver fails ({error})") from None
+
+
+class _AmdGpu:
+    """One GPU, queried value by value; what it does not report is None."""
+
+    def __init__(self, library: Any, handle: Any) -> None:
+        self._library, self._handle = library, handle
+
+    def query(self, function: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._library, function)(self._handle, *arguments)
+        except (self._library.AmdSmiException, AttributeError):
+            return None
+
+    def read(self, number: int) -> Device:
+        library = self._library
+        vram = library.AmdSmiMemoryType.VRAM
+        temperature = _number(
+            self.query(
+                "amdsmi_get_temp_metric", library.AmdSmiTemperatureType.HOTSPOT, library.AmdSmiTemperatureMetric.CURRENT
+            )
+        )
+        if temperature is not None and temperature > 1000:  # in some versions in thousandths
+            temperature /= 1000
+        power = self.query("amdsmi_get_power_info") or {}
+        watts = _number(power.get("current_socket_power")) or _number(power.get("average_socket_power"))
+        driver = (self.query("amdsmi_get_gpu_driver_info") or {}).get("driver_version")
+        return Device(
+            key=f"AMD-{number}",
+            label=f"cuda:{number}",
+            name=str((self.query("amdsmi_get_gpu_asic_info") or {}).get("market_name") or "AMD GPU"),
+            memory_total=self.query("amdsmi_get_gpu_memory_total", vram),
+            memory_used=self.query("amdsmi_get_gpu_memory_usage", vram),
+            utilization=_number((self.query("amdsmi_get_gpu_activity") or {}).get("gfx_activity")),
+            temperature=None if temperature is None else round(temperature),
+            power=watts,
+            driver=driver if isinstance(driver, str) else None,
+            processes=self._processes(),
+        )
+
+    def _processes(self) -> tuple[DeviceProcess, ...] | None:
+        from clarinet_tui.devices.nvml import read_process
+
+        listed = self.query("amdsmi_get_gpu_process_list")
+        if listed is None:
+            return None
+        pairs = [(process.get("pid"), (process.get("memory_usage") or {}).get("vram_mem")) for process in listed]
+        return tuple(read_process(pid, memory, computes=True) for pid, memory in pairs if isinstance(pid, int))
+
+
+def _number(value: object) -> float | None:
+    """Return None for "N/A"."""
+    return float(value) if isinstance(value, int | float) else None
+
+
+def describe_unused_gpus(backend: str, root: Path = Path("/")) -> str | None:
+    """Return which GPU of this machine the installed torch cannot use; None if there is none."""
+    if backend != "hip" and (root / "dev/kfd").exists():
+        return f"an AMD GPU is not used: torch is built for {backend}; install a build for ROCm"
+    if backend != "xpu" and any(map(_is_intel_card, (root / "sys/class/drm").glob("renderD*/device"))):
+        return f"an Intel GPU is not used: torch is built for {backend}; install a build for XPU"
+    return None
+
+
+def _is_intel_card(device: Path) -> bool:
+    """Return whether it is a card, and not part of the processor."""
+    try:
+        is_intel = (device / "vendor").read_text().strip() == "0x8086"
+    except OSError:
+        return False
+    return is_intel and not device.resolve().name.startswith("0000:00:")  # the PCI bus of the processor

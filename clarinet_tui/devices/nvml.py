@@ -78,13 +78,11 @@ def _visible_gpus(visible: str | None) -> "list[_Gpu]":
 
 def _find_gpu(index: int) -> "_Gpu | None":
     """Return None for a GPU of another batch job or container, which CUDA does not count either."""
-    key = f"number {index}"
+    name = f"number {index}"
     try:
-        gpu = _Gpu(pynvml.nvmlDeviceGetHandleByIndex(index), key)
+        return _Gpu(pynvml.nvmlDeviceGetHandleByIndex(index), name)
     except pynvml.NVMLError as error:
-        return None if error.value == pynvml.NVML_ERROR_NO_PERMISSION else _Gpu(None, key, problem=str(error))
-    gpu.key = gpu.query("nvmlDeviceGetUUID") or key
-    return gpu
+        return None if error.value == pynvml.NVML_ERROR_NO_PERMISSION else _Gpu(None, name, problem=str(error))
 
 
 def _find_named_slices(uuids: Sequence[str]) -> "list[_Gpu]":
@@ -126,9 +124,11 @@ def visible_indices(value: str | None, uuids: Sequence[str]) -> list[int]:
 class _Gpu:
     """A GPU or an instance of one, queried value by value; what it does not report is None."""
 
-    def __init__(self, handle: Any, key: str, label: str = "", problem: str | None = None) -> None:
-        self._handle, self.key, self.label, self._problem = handle, key, label, problem
-        self._parent: _Gpu | None = None
+    def __init__(
+        self, handle: Any, name: str, label: str = "", problem: str | None = None, parent: "_Gpu | None" = None
+    ) -> None:
+        self._handle, self.label, self._problem, self._whole = handle, label, problem, parent or self
+        self.key = self.query("nvmlDeviceGetUUID") or name
 
     def query(self, function: str, *arguments: Any) -> Any:
         if self._handle is None:
@@ -149,10 +149,8 @@ class _Gpu:
         for index in range(self.query("nvmlDeviceGetMaxMigDeviceCount") or 0):
             with suppress(pynvml.NVMLError):  # instances are numbered with gaps
                 handle = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(self._handle, index)
-                part = _Gpu(handle, f"{self.key}, instance {index}", f"{self.label}:{len(slices)}")
-                part.key = part.query("nvmlDeviceGetUUID") or part.key
-                part._parent = self
-                slices.append(part)
+                label = f"{self.label}:{len(slices)}"
+                slices.append(_Gpu(handle, f"{self.key}, instance {index}", label, parent=self))
         return slices
 
     def read(self, driver: str) -> Device:
@@ -160,12 +158,10 @@ class _Gpu:
         utilization = self.query("nvmlDeviceGetUtilizationRates")
         milliwatts = self.query("nvmlDeviceGetPowerUsage")
         millijoules = self.query("nvmlDeviceGetTotalEnergyConsumption")
-        whole = self._parent or self
+        whole = self._whole
         mode = whole.query("nvmlDeviceGetComputeMode")
-        throttling = (
-            whole._query_either("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
-            or 0
-        )
+        slower = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+        throttling = whole._query_either(*slower) or 0
         return Device(
             key=self.key,
             label=self.label,

@@ -3,7 +3,7 @@
 import fcntl
 import json
 import os
-import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.devices.other_gpus import parse_assignment
+from clarinet_tui.devices.local import parse_assignment
 from clarinet_tui.history.database import Database, OutdatedHistoryError, check_schema, explain_errors
 from clarinet_tui.history.reindex import find_mismatches
 from clarinet_tui.history.schema import SCHEMA
@@ -84,10 +84,6 @@ class CheckResult:
     advice: str = ""
 
 
-def check_python() -> CheckResult:
-    return CheckResult("Python", "good", ".".join(map(str, sys.version_info[:3])))
-
-
 def check_torch(folder: Path | None, gpus: int) -> CheckResult:
     """Read torch's version.py; a build without CUDA cannot use the machine's GPUs."""
     try:
@@ -141,7 +137,7 @@ def check_devices(devices: Sequence[Device]) -> CheckResult:
 
 def check_data(data_dir: Path) -> CheckResult:
     """Missing data is not an error: the offline task needs none."""
-    from core.data.catalogue import list_domains
+    from core.data.digit_domains import list_domains
 
     try:
         domains = list_domains(data_dir)
@@ -184,7 +180,8 @@ def nearest_existing(path: Path) -> Path:
     return next(folder for folder in (path, *path.parents) if os.access(folder, os.F_OK))
 
 
-def check_free_space(runs_dir: Path, free: int) -> CheckResult:
+def check_free_space(runs_dir: Path) -> CheckResult:
+    free = shutil.disk_usage(nearest_existing(runs_dir)).free
     message = f"{free / 1e9:.1f} GB free for {runs_dir}"
     if free < TOO_LITTLE_SPACE:
         return CheckResult("disk space", "bad", message, "free some: runs pause while the disk is full")
@@ -201,15 +198,9 @@ def check_runs_size(runs_dir: Path) -> CheckResult:
     return CheckResult("runs", "good", f"{format_count(len(sizes), 'run')}: {use}", advice)
 
 
-def free_bytes(path: Path) -> int:
-    """Return the bytes that are free for users."""
-    status = os.statvfs(nearest_existing(path))
-    return status.f_bavail * status.f_frsize
-
-
-def check_file_system(runs_dir: Path, database: Path, mounts: str) -> CheckResult:
+def check_file_system(runs_dir: Path, database: Path) -> CheckResult:
     """Only the database needs a local disk: each journal has one writer."""
-    runs, history = file_system(runs_dir, mounts), file_system(database, mounts)
+    runs, history = file_system(runs_dir), file_system(database)
     if history in SHARED:
         message = f"the history is on {history}, where SQLite cannot be shared safely"
         return CheckResult("file system", "warning", message, "set --db or CLARINET_DB to a path on a local disk")
@@ -217,27 +208,15 @@ def check_file_system(runs_dir: Path, database: Path, mounts: str) -> CheckResul
     return CheckResult("file system", "good", f"{runs or 'unknown'}{other}")
 
 
-def file_system(path: Path, mounts: str) -> str:
-    """Return the type of the path's file system from /proc/self/mountinfo; empty if unknown."""
+def file_system(path: Path) -> str:
+    """Return the type of the path's file system; empty if unknown."""
+    import psutil
+
     folder = nearest_existing(path).resolve()
-    depth, name = -1, ""
-    for line in mounts.splitlines():
-        before, _, after = line.partition(" - ")
-        fields = before.split(" ")
-        if len(fields) < 5 or not after:
-            continue
-        point = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4]))
-        # A later mount hides an earlier mount at the same path.
-        if folder.is_relative_to(point) and len(point.parts) >= depth:
-            depth, name = len(point.parts), after.split(" ")[0]
-    return name
-
-
-def read_mount_table() -> str:
-    try:
-        return Path("/proc/self/mountinfo").read_text(errors="replace")
-    except OSError:
-        return ""
+    mounts = [mount for mount in psutil.disk_partitions(all=True) if folder.is_relative_to(mount.mountpoint)]
+    mounts.reverse()  # a later mount hides an earlier one at the same path
+    innermost = max(mounts, key=lambda mount: len(Path(mount.mountpoint).parts), default=None)
+    return innermost.fstype if innermost else ""
 
 
 def check_writing(runs_dir: Path) -> CheckResult:
@@ -326,7 +305,7 @@ def check_supervisor(runs_dir: Path) -> CheckResult:
 def check_run_files(runs_dir: Path) -> CheckResult:
     """Read every file of every run but the lines of the journals."""
     runs = list_runs(runs_dir)
-    problems = [f"run {run.id}: {problem}" for run in runs for problem in find_problems(run)]
+    problems = [f"run {run.id}: {name}: {problem}" for run in runs for name, problem in find_problems(run)]
     if not problems:
         return CheckResult("run files", "good", f"the files of {format_count(len(runs), 'run')} can be read")
     advice = "clarinet doctor --repair moves files that runs can do without out of the way"

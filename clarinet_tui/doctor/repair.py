@@ -53,10 +53,10 @@ def repair(runs_dir: Path) -> Iterator[str]:
 
 def _repair_run(run: RunDirectory) -> Iterator[str]:
     """Move unreadable files out of the way, and record that a lock is free whose process has died."""
-    for problem in find_problems(run):
-        path = run.path / problem.file
-        if problem.file in DISPENSABLE and not (problem.file == "lock" and is_locked(path)):
-            yield f"run {run.id}: {problem}: renamed to {_set_aside(path).name}"
+    for name, problem in find_problems(run):
+        path = run.path / name
+        if name in DISPENSABLE and not (name == "lock" and is_locked(path)):
+            yield f"run {run.id}: {name}: {problem}: renamed to {_set_aside(path).name}"
     owner = read_lock_owner(run.lock)
     if owner is not None and owner.released is None and is_held_by(run.lock, owner) is False:
         with suppress(LockHeldError), run.hold_lock():

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from clarinet_tui.chart.curve import Floats
@@ -90,16 +90,14 @@ def make_axis_map(evaluations: Sequence[Row], events: Sequence[Row] = (), config
     )
 
 
-@dataclass(frozen=True)
-class StageCost:
-    """Where a stage starts, and its images per iteration."""
+class StageCost(NamedTuple):
+    """Where a stage starts, its images per iteration, and whether it adapts: then target images count as well."""
 
     name: str
     iteration: int
     epoch: int
     images: int
     adapts: bool
-    """Whether target images are used as well, once adaptation has started."""
 
 
 def _stage_costs(config: "RunConfig", events: Sequence[Row]) -> list[StageCost]:

@@ -3,7 +3,9 @@
 import math
 import os
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from types import UnionType
 from typing import Any, BinaryIO
@@ -17,6 +19,7 @@ from clarinet_tui.runs.journal import (
     ATTEMPT_STARTS,
     Integer,
     Names,
+    Number,
     encode_non_finite,
     is_integer,
     parse_line,
@@ -65,57 +68,50 @@ class RowLayout:
     def __init__(self, run: str, names: tuple[str, ...]) -> None:
         self._run, self._names = run, names
         self.metrics = names[5:]
-        self._column_indices = [index for index, name in enumerate(names) if index < 5 or name in ITERATION_COLUMNS]
-        self._other_indices = [index for index in range(len(names)) if index not in set(self._column_indices)]
-        types: Any = (Integer, Integer, Integer | None, str, *[float | None] * (len(names) - 4))
+        self._column_metrics = [name for name in self.metrics if name in ITERATION_COLUMNS]
+        types: Any = (Integer, Integer, Integer | None, str, *[Number | None] * (len(names) - 4))
         decoder: Any = msgspec.json.Decoder(tuple[types])
-        self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
-        self.column_metrics = [names[index] for index in self._column_indices[5:]]
-        """The metrics with a column, in the order of a row."""
-        columns = ", ".join(f'"{names[index]}"' for index in self._column_indices)
-        places = ", ".join("?" * (len(self._column_indices) + 2))
+        self._decode_lines = decoder.decode_lines
+        columns = ", ".join(f'"{name}"' for name in (*names[:5], *self._column_metrics))
+        places = ", ".join("?" * (len(self._column_metrics) + 7))
         self.insert_sql = f"INSERT OR REPLACE INTO iterations (run, {columns}, other) VALUES ({places})"
 
     def make_row(self, line: bytes) -> IterationRow:
         """Raise ContentError with the reason if the line cannot be used."""
-        try:
-            values: tuple[Any, ...] = self._decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return self._make_unusual_row(line)
-        return self._convert(values)
+        if rows := self.make_rows([line]):
+            return rows[0]
+        fields = parse_line(line, self._names)
+        return self._convert(encode_non_finite([fields.get(name) for name in self._names]))
 
     def make_rows(self, lines: list[bytes]) -> list[IterationRow] | None:
-        """Convert many lines at once, which is much faster; None if one of them is unusual or cannot be used."""
+        """Convert many lines at once, which is much faster; None if one of them cannot be used."""
+        joined = b"\n".join(lines)
         try:
-            converted: list[tuple[Any, ...]] = self._decode_lines(b"\n".join(lines))
+            converted: list[tuple[Any, ...]] = self._decode_lines(joined)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         if len(converted) != len(lines):  # blanks count as no line
             return None
-        if not self._other_indices:
+        are_finite = joined.count(b'"') == 2 * len(lines)  # the only text of each line is its stage
+        if are_finite and len(self._column_metrics) == len(self.metrics):
             return [(self._run, *values, None) for values in converted]
-        return [self._convert(values) for values in converted]
+        return list(map(self._convert, converted))
 
-    def _convert(self, values: tuple[Any, ...]) -> IterationRow:
-        if not self._other_indices:
-            return (self._run, *values, None)
-        other = {self._names[index]: values[index] for index in self._other_indices if values[index] is not None}
-        return self._combine(values, other)
-
-    def _make_unusual_row(self, line: bytes) -> IterationRow:
-        """Convert a line with values that are not finite: SQLite stores NaN as NULL, so they go to `other`."""
-        fields = parse_line(line, self._names)
-        values = [fields.get(name) for name in self._names]
+    def _convert(self, values: Sequence[Any]) -> IterationRow:
+        """Make a row; values that are not finite go to `other` as texts, since SQLite stores NaN as NULL."""
+        numbers = dict(zip(self._names[4:], values[4:], strict=True))
+        finite = {name: None if isinstance(number, str) else number for name, number in numbers.items()}
         other = {
-            name: encode_non_finite(value)
-            for index, (name, value) in enumerate(zip(self._names, values, strict=True))
-            if index > 4 and value is not None and (not is_finite(value) or name not in ITERATION_COLUMNS)
+            name: numbers[name]
+            for name in self.metrics
+            if numbers[name] is not None and (name not in ITERATION_COLUMNS or finite[name] is None)
         }
-        return self._combine([value if is_finite(value) else None for value in values], other)
-
-    def _combine(self, values: list[Any] | tuple[Any, ...], other: dict[str, Any]) -> IterationRow:
         encoded = msgspec.json.encode(other).decode() if other else None
-        return (self._run, *(values[index] for index in self._column_indices), encoded)
+        columns = (finite[name] for name in (self._names[4], *self._column_metrics))
+        return (self._run, *values[:4], *columns, encoded)
+
+
+layout_of = lru_cache(maxsize=16)(RowLayout)
 
 
 @dataclass
@@ -156,22 +152,12 @@ class JournalBatch:
     evaluations: list[EvaluationRow] = field(default_factory=list)
     samples: list[SampleRow] = field(default_factory=list)
     events: list[EventRow] = field(default_factory=list)
-    layouts: dict[tuple[str, ...], RowLayout] = field(default_factory=dict)
     superseded_after: int | None = None
     """Rows of earlier batches after this iteration are superseded; -1 for all rows."""
     attempt_starts: list[int] = field(default_factory=list)
     """Offsets of the lines that start an attempt."""
     has_damage: bool = False
     rows: int = 0
-
-    def layout(self, run: str) -> RowLayout | None:
-        """Return the layout of the current columns."""
-        if self.columns is None:
-            return None
-        names = tuple(self.columns)
-        if names not in self.layouts:
-            self.layouts[names] = RowLayout(run, names)
-        return self.layouts[names]
 
     def supersede(self, iteration: int) -> None:
         """Drop what was recorded after this iteration."""
@@ -193,7 +179,7 @@ def read_batch(run: RunDirectory, start: Position, columns: Names | None) -> Jou
     with file:
         check_start(file, start)
         number, end = start.lines, start.offset
-        layout = batch.layout(run.id)
+        layout = layout_of(run.id, tuple(columns)) if columns else None
         lines: list[bytes] = []  # iterations of one layout that follow each other
         for number, (begin, end, line) in enumerate(read_lines(file, start.offset), start.lines + 1):
             if layout and line and line[0] == OPENING_BRACKET:
@@ -201,7 +187,8 @@ def read_batch(run: RunDirectory, start: Position, columns: Names | None) -> Jou
             else:
                 _add_iterations(batch, layout, number, begin, lines)
                 _add_line(batch, run, number, begin, end, line)
-                layout, lines = batch.layout(run.id), []
+                layout = layout_of(run.id, tuple(batch.columns)) if batch.columns else None
+                lines = []
             if batch.rows + len(lines) >= MAX_ROWS or end - start.offset >= MAX_BYTES:
                 break
         _add_iterations(batch, layout, number + 1, end, lines)

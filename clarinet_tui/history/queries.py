@@ -1,6 +1,6 @@
 """Read the history: runs and groups of runs by query; a run's evaluations, iterations, events, samples and alarms."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,7 +9,6 @@ import msgspec
 
 from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.durations import estimate_time_left
 from clarinet_tui.history.query_language import compile_query
 from clarinet_tui.history.rollups import BASE
 from clarinet_tui.history.schema import SAMPLE_COLUMNS
@@ -25,7 +24,7 @@ GroupField = Literal["method", "task"]
 
 @dataclass(frozen=True)
 class RunRow:
-    """One run. Times are Unix seconds, accuracies percent; `seconds` is the training time."""
+    """One run: columns of the table `runs`, whose meanings are in `schema.py`, its tags and note, and estimates."""
 
     id: str
     state: RunState
@@ -53,22 +52,15 @@ class RunRow:
     name: str
     label_hash: str | None
     notes: tuple[str, ...]
-    """Remarks on the data, such as that it was generated."""
     family: str
     alarms: tuple[str, ...] = ()
     """The kinds of open alarms; `read_open_alarms` reads the alarms themselves."""
     problems: tuple[str, ...] = ()
-    """The files and lines of the run that cannot be read, each with the reason."""
     hardware: str | None = None
-    """The model of its GPU or CPU; several, if attempts used different ones."""
     gpu_memory: float | None = None
-    """The most bytes that it has used on a GPU."""
     gpu_use: float | None = None
-    """The mean utilization of its GPU in percent."""
     memory: float | None = None
-    """The most resident bytes of its processes."""
     energy: float | None = None
-    """Joules that its GPU has used for it."""
     iterations_given: int = 0
     """Iterations of a stage 1 that another run has trained."""
     seconds_left: float | None = None
@@ -193,8 +185,44 @@ def _run_row(db: Database, row: dict[str, Any]) -> RunRow:
     row["note"] = row["note"] or ""
     row["name"] = row["name"] or ""
     row["family"] = row["family"] or "one-step"
-    row["seconds_left"] = estimate_time_left(db, row)
+    row["seconds_left"] = _estimate_time_left(db, row)
     return RunRow(**{name: row[name] for name in RunRow.__dataclass_fields__})
+
+
+_SIMILAR_RUN = """SELECT other.seconds,
+        (SELECT seconds FROM iterations WHERE run = other.id AND iteration = :iteration) AS seconds_here,
+        ifnull((SELECT seconds FROM iterations WHERE run = other.id AND iteration = :shared), 0) AS seconds_shared
+    FROM (SELECT id, seconds, ended FROM runs
+        WHERE state = 'finished' AND method = :method AND task = :task AND preset = :preset
+            AND iterations_total = :total
+        ORDER BY ended DESC LIMIT 5) AS other
+    WHERE seconds_here > seconds_shared AND other.seconds >= seconds_here
+        AND (SELECT min(iteration) - 1 FROM iterations WHERE run = other.id) IN (0, :shared)
+    ORDER BY other.ended DESC LIMIT 1"""
+"""The newest finished run of the same kind and length: its total time, and its time at this run's iteration.
+
+The iterations of a shared stage 1 count in neither of the two runs.
+"""
+
+
+def _estimate_time_left(db: Database, run: Mapping[str, Any]) -> float | None:
+    """Estimate the seconds left of a running run.
+
+    An iteration of adaptation takes several times as long as one of warm-up. So the estimate scales the rest of a
+    similar finished run to this run's speed; without such a run it extrapolates this run's own pace.
+    """
+    if run["state"] != RunState.RUNNING:
+        return None
+    names = ("iterations_total", "iteration", "iterations_given", "seconds")
+    total, iteration, shared, seconds = (run[name] or 0 for name in names)
+    if iteration <= shared or not total or not seconds:
+        return None
+    kind = {name: run[name] for name in ("method", "task", "preset")}
+    similar = db.row(_SIMILAR_RUN, kind | {"total": total, "iteration": iteration, "shared": shared})
+    if similar:
+        seconds_total, seconds_here, seconds_shared = similar
+        return float((seconds_total - seconds_here) * seconds / (seconds_here - seconds_shared))
+    return float(max(total - iteration, 0) * seconds / (iteration - shared))
 
 
 @dataclass(frozen=True)

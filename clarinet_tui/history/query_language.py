@@ -39,6 +39,8 @@ MAX_LENGTH = 10_000
 FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(:|>=|<=|!=|=|>|<)")
 """A field and its operator."""
 _BARE = re.compile(r'[^\s()",]+')
+_SPACE = re.compile(r"\s*")
+_OPERATORS = {name: re.compile(rf"{name}(?=[\s()]|$)", re.IGNORECASE) for name in ("AND", "OR", "NOT")}
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
@@ -285,7 +287,7 @@ def setting_fields() -> Mapping[str, QueryField]:
     fields = {}
     for spec in setting_specs():
         column = f"(SELECT config ->> '$.{spec.name}' FROM configs WHERE configs.run = runs.id)"
-        match spec.plain_type:
+        match spec.type:
             case inspect.IntType() | inspect.FloatType():
                 fields[spec.name] = number_field(column)
             case inspect.BoolType():
@@ -356,9 +358,9 @@ class _Parser:
         parts: list[Condition] = []
         while not self._is_at_end_of_conjunction():
             if self._take_operator("AND") and (not parts or self._is_at_end_of_conjunction()):
-                self._skip_space()
+                self._take(_SPACE)
                 raise self._missing_operand("AND")
-            self._skip_space()
+            self._take(_SPACE)
             parts.append(self._parse_part(depth))
         return _join(parts, " AND ")
 
@@ -416,47 +418,39 @@ class _Parser:
 
     def _parse_value(self, expected: str) -> str:
         """Return the next value as a pattern; in a bare one a backslash is literal."""
-        match = _QUOTED.match(self.text, self.position)
-        if match:
-            self.position = match.end()
+        if match := self._take(_QUOTED):
             return re.sub(
                 r"\\(.)", lambda escaped: escaped[0] if escaped[1] in "\\*" else escaped[1], match[1], flags=re.DOTALL
             )
         if self._next_character == '"':
             raise QueryError("expected a second quotation mark for this one", self.position)
-        match = _BARE.match(self.text, self.position)
-        if not match:
-            raise QueryError(f"expected {expected}", self.position)
-        self.position = match.end()
-        return match[0].replace("\\", "\\\\")
+        if match := self._take(_BARE):
+            return match[0].replace("\\", "\\\\")
+        raise QueryError(f"expected {expected}", self.position)
 
     @property
     def _next_character(self) -> str:
         return self.text[self.position : self.position + 1]
 
     def _is_at_end_of_conjunction(self) -> bool:
-        self._skip_space()
+        self._take(_SPACE)
         return self._next_character in ("", ")") or self._is_operator("OR")
 
-    def _take_operator(self, name: str) -> bool:
-        self._skip_space()
-        if not self._is_operator(name):
-            return False
-        self.position += len(name)
-        return True
-
     def _is_operator(self, name: str) -> bool:
-        end = self.position + len(name)
-        after = self.text[end : end + 1]
-        return self.text[self.position : end].upper() == name and (not after or after.isspace() or after in "()")
+        return _OPERATORS[name].match(self.text, self.position) is not None
+
+    def _take_operator(self, name: str) -> bool:
+        self._take(_SPACE)
+        return self._take(_OPERATORS[name]) is not None
+
+    def _take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        match = pattern.match(self.text, self.position)
+        self.position = match.end() if match else self.position
+        return match
 
     def _missing_operand(self, operator: str) -> QueryError:
         word = f'the word is "{operator.lower()}" in quotes'
         return QueryError(f"expected a condition on both sides of {operator}; {word}", self.position)
-
-    def _skip_space(self) -> None:
-        while self._next_character.isspace():
-            self.position += 1
 
 
 def _join(conditions: list[Condition], operator: str) -> Condition:

@@ -9,11 +9,10 @@ import msgspec
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import Progress, ingest_all, ingest_run, no_progress
-from clarinet_tui.queue.queue_file import Queue, read_all_queues
-from clarinet_tui.queue.workers import never_started
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.queue.queue_file import Queue, never_started, read_all_queues
+from clarinet_tui.runs.directory import SILENT_AFTER, RunDirectory
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.runs.lock import SILENT_AFTER, LockOwner, current_process, is_held_by, read_lock_owner
+from clarinet_tui.runs.lock import LockOwner, current_process, is_held_by, read_lock_owner
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm.jobs import Job, try_refresh
 from core.errors import InputError
@@ -29,12 +28,7 @@ _UNFINISHED = """SELECT id, state, journal_state, journal_changed, created,
 
 
 def update_history(
-    db: Database,
-    runs_dir: Path,
-    *,
-    first: Iterable[str] = (),
-    states: bool = True,
-    progress: Progress = no_progress,
+    db: Database, runs_dir: Path, *, first: Iterable[str] = (), states: bool = True, progress: Progress = no_progress
 ) -> None:
     """Ingest all runs, those in `first` before the others, and refresh the states unless `states` is false."""
     for run_id in first:

@@ -10,9 +10,8 @@ from pathlib import Path
 from clarinet_tui.history.database import Database, HistoryError
 from clarinet_tui.history.ingest import delete_run, ingest_run
 from clarinet_tui.queue.queue_file import Queue, read_queue, update_queue
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory, find_worker
 from clarinet_tui.runs.files import as_input_error
-from clarinet_tui.runs.lock import find_worker
 from clarinet_tui.runs.ownership import own_path
 from clarinet_tui.slurm.place import SlurmPlace
 from core.errors import InputError

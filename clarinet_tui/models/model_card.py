@@ -5,7 +5,7 @@ from pathlib import Path
 
 from clarinet_tui.text import format_percent, printable
 from core.methods import methods
-from core.models.weights_file import ModelInfo
+from core.models.model import ModelInfo
 
 USE = {
     ".safetensors": """from core import load_model

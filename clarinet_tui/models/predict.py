@@ -12,8 +12,7 @@ from core.data.cache import Scratch
 from core.data.custom_domains import pictures_below, read_arrays
 from core.data.images import PICTURE_SUFFIXES, ProgressCallback
 from core.errors import InputError
-from core.models.model import Model, Prediction
-from core.models.weights_file import check_regular
+from core.models.model import Model, Prediction, check_regular
 
 PICTURES_AT_ONCE = 64
 MEMORY = 4 << 30

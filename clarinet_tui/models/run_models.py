@@ -7,10 +7,9 @@ import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory, find_run, list_run_ids
 from clarinet_tui.runs.environment import describe_environment, read_environment
-from clarinet_tui.runs.journal import JournalEvent, read_journal
+from clarinet_tui.runs.journal import read_first_event
 from core.errors import InputError
-from core.models.model import Model, load_model, model_from_checkpoint
-from core.models.weights_file import SUFFIX, epoch_file
+from core.models.model import SUFFIX, Model, epoch_file, load_model, model_from_checkpoint
 
 
 def find_model(name: str, runs_dir: Path, epoch: int | None = None, device: str = "cpu") -> Model:
@@ -54,7 +53,7 @@ def kept_epochs(run: RunDirectory) -> list[int]:
 
 def read_started(run: RunDirectory) -> dict[str, Any]:
     """Return the fields of the first event, which has classes, shape and sizes."""
-    first = next(read_journal(run.journal), None)
-    if not isinstance(first, JournalEvent) or first.fields.get("event") != "started":
+    first = read_first_event(run.journal)
+    if first is None or first["event"] != "started":
         raise InputError(f"{run.journal}: does not begin with the start of a run")
-    return first.fields
+    return first

@@ -10,28 +10,28 @@ from typing import ClassVar
 
 import msgspec
 
-from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.device import Device, match_devices
 from clarinet_tui.devices.local import list_devices
-from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.place import (
     STOP_TIMEOUT,
     LaunchOptions,
     PlaceName,
     QueueRow,
-    SettingsReader,
     StopResult,
-    has_saved,
+    check_waiting,
+    settings_of_row,
 )
 from clarinet_tui.queue.queue_file import (
     LOCK_SECONDS,
     Queue,
     QueueEntry,
+    never_started,
     only_schedulable,
     read_all_queues,
     read_queue,
     update_queue,
 )
-from clarinet_tui.queue.scheduling import Scheduler
+from clarinet_tui.queue.scheduling import schedule_queue
 from clarinet_tui.queue.supervisor import (
     KILL_SECONDS,
     ensure_supervisor,
@@ -40,16 +40,8 @@ from clarinet_tui.queue.supervisor import (
     queue_origin,
 )
 from clarinet_tui.queue.sweep import run_command
-from clarinet_tui.queue.workers import never_started
-from clarinet_tui.runs.directory import RunDirectory, create_runs
-from clarinet_tui.runs.lock import (
-    LockHeldError,
-    find_local_worker,
-    find_worker,
-    is_held_by,
-    request_stop,
-    signal_holder,
-)
+from clarinet_tui.runs.directory import RunDirectory, create_runs, find_config, find_local_worker, find_worker
+from clarinet_tui.runs.lock import LockHeldError, is_held_by, request_stop, signal_holder
 from clarinet_tui.runs.ownership import is_read_only
 from clarinet_tui.text import printable, shell_command
 from core.config import RunConfig
@@ -70,8 +62,6 @@ class LocalPlace:
 
     def __init__(self, runs_dir: Path) -> None:
         self.runs_dir = Path(runs_dir)
-        self._settings = SettingsReader(self.runs_dir)
-        self._scheduler = Scheduler(self.runs_dir)
 
     def submit(
         self, configs: Sequence[RunConfig], options: LaunchOptions, *, run_id: str | None = None, front: bool = False
@@ -113,8 +103,10 @@ class LocalPlace:
         return options
 
     def preview(self, configs: Sequence[RunConfig], options: LaunchOptions) -> list[str]:
-        hook = shlex.join(options.on_alarm)
-        return [run_command(minimal_settings(config), hook, self.runs_dir) for config in configs]
+        limit = f"{options.time_limit:.0f}s" if options.time_limit else ""
+        hooks = {"--on-alarm": shlex.join(options.on_alarm), "--on-end": shlex.join(options.on_end)}
+        words = [word for pair in {**hooks, "--time-limit": limit}.items() if pair[1] for word in pair]
+        return [run_command(minimal_settings(config), *words, runs_dir=self.runs_dir) for config in configs]
 
     def cores(self, device: str, options: LaunchOptions) -> int | None:
         """Return the cores of one slot for a run on the CPU."""
@@ -161,22 +153,15 @@ class LocalPlace:
             request_stop(run.lock, worker)
         return result or StopResult.REQUESTED
 
-    def wait_until_stopped(
-        self,
-        run: RunDirectory,
-        timeout: float,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> bool:
+    def wait_until_stopped(self, run: RunDirectory, timeout: float) -> None:
         """Wait until the run has no worker.
 
         The supervisor signals the workers that it started. If it does not, because it is frozen or has died, this
         process does: after half of a short timeout it asks the worker to stop, and after the timeout it kills it.
         """
-        begun = clock()
+        begun = time.monotonic()
         while (worker := find_worker(run)) or self._is_started(run):
-            elapsed = clock() - begun
+            elapsed = time.monotonic() - begun
             if worker and elapsed > timeout + KILL_SECONDS:
                 raise InputError(
                     f"run {run.id}: process {worker.pid} on {worker.host} has not ended within {timeout:g} s"
@@ -188,8 +173,7 @@ class LocalPlace:
                 signal_holder(run.lock, worker, signal.SIGKILL)
             elif worker and (elapsed > min(SUPERVISOR_SECONDS, timeout / 2) or not self._is_started(run)):
                 request_stop(run.lock, worker)  # again: a worker that has just started does not handle the signal yet
-            sleep(0.1)
-        return has_saved(run)
+            time.sleep(0.1)
 
     def _is_started(self, run: RunDirectory) -> bool:
         queue = read_queue(self.runs_dir)
@@ -229,11 +213,7 @@ class LocalPlace:
     def _check_waiting(self, queue: Queue, run_ids: Collection[str]) -> Queue:
         """Return the queue; raise InputError if one of the runs is not waiting in it."""
         for run_id in run_ids:
-            if run_id not in queue:
-                RunDirectory(self.runs_dir, run_id).check_own("pause, move or cancel")
-                raise InputError(f"run {run_id}: is not in the queue")
-            if not queue[run_id].is_waiting:
-                raise InputError(f"run {run_id}: has already started: `clarinet stop {run_id}` stops it")
+            check_waiting(RunDirectory(self.runs_dir, run_id), queue[run_id].is_waiting if run_id in queue else None)
         return queue
 
     def set_slots(self, slots: Mapping[str, int]) -> None:
@@ -250,12 +230,13 @@ class LocalPlace:
         own = only_schedulable(queue, self.runs_dir)
         reasons = {entry.id: f"queued by {entry.user}" for entry in queue.waiting if entry.user}
         if own.waiting:
-            decisions = self._scheduler.schedule(own, list_devices(seconds=0) if devices is None else devices)
+            devices = list_devices(seconds=0) if devices is None else devices
+            decisions = schedule_queue(self.runs_dir, own, devices)
             reasons |= {decision.entry.id: decision.reason for decision in decisions}
         return [
             QueueRow(
                 id=entry.id,
-                **self._settings.read(entry.id),
+                **settings_of_row(find_config(self.runs_dir, entry.id)),
                 device=entry.device,
                 started_on=entry.device_key,
                 position=max(position, 0),

@@ -11,16 +11,17 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.place import LaunchOptions
-from clarinet_tui.runs.directory import RunDirectory, is_valid_id
+from clarinet_tui.runs.directory import RunDirectory, find_local_worker, is_valid_id
 from clarinet_tui.runs.files import (
     MAX_JSON_BYTES,
     ContentError,
     UnreadableFileError,
     as_input_error,
+    file_size,
     open_file,
     parse_json,
 )
-from clarinet_tui.runs.lock import find_local_worker, hold_lock
+from clarinet_tui.runs.lock import hold_lock, read_lock_owner
 from clarinet_tui.runs.ownership import check_own_file, directory_id, find_owner, list_paths, own_path, user_name
 from core.errors import InputError
 from core.files import replace_file
@@ -205,3 +206,14 @@ def update_queue(
         with as_input_error(path):
             replace_file(path, msgspec.json.format(msgspec.json.encode(after)) + b"\n", mode)
         return after
+
+
+def has_written(run: RunDirectory, entry: QueueEntry) -> bool:
+    """Return whether the journal has grown since the run was started."""
+    return file_size(run.journal) > entry.journal_size
+
+
+def never_started(run: RunDirectory, entry: QueueEntry) -> bool:
+    """Return whether no worker has held the run's lock since it was to start: the supervisor died in between."""
+    owner = read_lock_owner(run.lock)
+    return not has_written(run, entry) and (owner is None or owner.since < entry.started_at)

@@ -1,17 +1,17 @@
 """Users' requests: each goes to the place of its options, or to that of its runs."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import msgspec
 
 from clarinet_tui.place import STOP_TIMEOUT, LaunchOptions, Place, PlaceName, StopResult
 from clarinet_tui.queue.local import LocalPlace
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory, find_worker
+from clarinet_tui.runs.files import file_size
 from clarinet_tui.runs.journal import read_last_event
-from clarinet_tui.runs.lock import find_worker
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm.place import SlurmPlace
-from core.config import RunConfig
 from core.errors import InputError
 
 
@@ -28,18 +28,6 @@ def place_of(runs_dir: Path, run_id: str) -> Place:
     """Return the place where a run waits or computes; this machine for a run that is nowhere."""
     here, *others = places(runs_dir)
     return next((place for place in others if place.has(run_id)), here)
-
-
-def submit(
-    runs_dir: Path,
-    configs: Sequence[RunConfig],
-    options: LaunchOptions,
-    *,
-    run_id: str | None = None,
-    front: bool = False,
-) -> list[RunDirectory]:
-    """Create runs and queue them at the place of the options, all of them or none."""
-    return place_named(runs_dir, options.on).submit(configs, options, run_id=run_id, front=front)
 
 
 def resume(runs: Sequence[RunDirectory], options: LaunchOptions, *, same_place: bool = True) -> None:
@@ -66,16 +54,12 @@ def resume(runs: Sequence[RunDirectory], options: LaunchOptions, *, same_place: 
     if options.on is not here.name or options.device or not same_place:
         place_named(runs_dir, options.on).resume(runs, options)
         return
-    groups: list[tuple[LaunchOptions, list[RunDirectory]]] = []
+    groups: dict[bytes, tuple[LaunchOptions, list[RunDirectory]]] = {}
     for run in runs:
         found = (place.last_options(run, options) for place in (*others, here))
         earlier = next(kept for kept in found if kept is not None)
-        group = next((members for shared, members in groups if shared == earlier), None)
-        if group is None:
-            groups.append((earlier, [run]))
-        else:
-            group.append(run)
-    for shared, members in groups:
+        groups.setdefault(msgspec.json.encode(earlier), (earlier, []))[1].append(run)
+    for shared, members in groups.values():
         place_named(runs_dir, shared.on).resume(members, shared)
 
 
@@ -93,15 +77,13 @@ def stop(run: RunDirectory, timeout: float = STOP_TIMEOUT) -> StopResult:
     return place_of(run.runs_dir, run.id).stop(run, timeout)
 
 
-def wait_until_stopped(
-    run: RunDirectory,
-    timeout: float,
-    *,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> bool:
-    """Wait until the run has ended; return whether it saved itself."""
-    return place_of(run.runs_dir, run.id).wait_until_stopped(run, timeout, clock=clock, sleep=sleep)
+def wait_until_stopped(run: RunDirectory, timeout: float) -> bool:
+    """Wait until the run has ended; return whether it saved itself, or never started."""
+    place_of(run.runs_dir, run.id).wait_until_stopped(run, timeout)
+    event = read_last_event(run.journal)
+    if event is None:
+        return file_size(run.journal) == 0
+    return event["event"] in (RunState.STOPPED, RunState.FINISHED)
 
 
 def hold(runs_dir: Path, run_ids: Sequence[str], held: bool) -> None:

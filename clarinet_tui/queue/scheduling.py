@@ -6,17 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clarinet_tui.devices.device import Device
-from clarinet_tui.devices.placement import NEEDED, match_devices, memory_of_runs, unavailable_reason
+from clarinet_tui.devices.device import NEEDED, Device, match_devices, memory_of_runs, unavailable_reason
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory, find_config, find_worker
 from clarinet_tui.runs.journal import read_last_event
-from clarinet_tui.runs.lock import find_worker
 from clarinet_tui.runs.memory_peaks import read_memory_peak
 from clarinet_tui.runs.stage1 import Stage1Role, stage1_role
 from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 from clarinet_tui.text import format_time
-from core.config import RunConfig
 from core.errors import InputError
 
 NEEDS_LABELS = "the stage 1 of another run"
@@ -50,54 +47,28 @@ class Decision:
     """Whether it can never start, because its device does not exist."""
 
 
-class Scheduler:
-    """Decides for the queue of a runs directory. Caches the runs' settings, which never change."""
-
-    def __init__(self, runs_dir: Path) -> None:
-        self._runs_dir = runs_dir
-        self._configs: dict[str, RunConfig | None] = {}
-
-    def schedule(
-        self, queue: Queue, devices: Sequence[Device], worker_pids: Collection[int] | None = None
-    ) -> list[Decision]:
-        """Decide for every waiting run; `worker_pids` are of the started runs, and None looks them up."""
-        self._configs = {entry.id: self._read_config(entry.id) for entry in queue.entries}
-        started = [RunDirectory(self._runs_dir, entry.id) for entry in queue.started]
-        training = [self._role(run.id) for run in started if not run.pseudo_labels.exists()]
-        if worker_pids is None:
-            worker_pids = {worker.pid for worker in map(find_worker, started) if worker}
-        return schedule(
-            queue,
-            devices,
-            worker_pids=worker_pids,
-            memory_needs=self._memory_needs(devices),
-            stage1_roles={entry.id: self._role(entry.id) for entry in queue.waiting},
-            stage1_in_progress=[role.signature for role in training if role],
-            waiting_reasons={entry.id: waiting_reason(entry, queue, self._runs_dir) for entry in queue.waiting},
-        )
-
-    def _read_config(self, run_id: str) -> RunConfig | None:
-        if run_id not in self._configs:
-            try:
-                return RunDirectory(self._runs_dir, run_id).read_config()
-            except InputError:
-                return None
-        return self._configs[run_id]
-
-    def _role(self, run_id: str) -> Stage1Role | None:
-        config = self._configs[run_id]
-        return None if config is None else stage1_role(config)
-
-    def _memory_needs(self, devices: Sequence[Device]) -> dict[str, int]:
-        """Return the peak memory of runs like each queued one, if there is a GPU."""
-        if not any(device.is_gpu for device in devices):
-            return {}
-        peaks = {
-            run_id: read_memory_peak(self._runs_dir, config)
-            for run_id, config in self._configs.items()
-            if config is not None
-        }
-        return {run_id: peak for run_id, peak in peaks.items() if peak is not None}
+def schedule_queue(
+    runs_dir: Path, queue: Queue, devices: Sequence[Device], worker_pids: Collection[int] | None = None
+) -> list[Decision]:
+    """Decide for every waiting run; `worker_pids` are of the started runs, and None looks them up."""
+    configs = {entry.id: config for entry in queue.entries if (config := find_config(runs_dir, entry.id))}
+    roles = {run_id: stage1_role(config) for run_id, config in configs.items()}
+    started = [RunDirectory(runs_dir, entry.id) for entry in queue.started]
+    training = [roles.get(run.id) for run in started if not run.pseudo_labels.exists()]
+    if worker_pids is None:
+        worker_pids = {worker.pid for worker in map(find_worker, started) if worker}
+    peaks: dict[str, int | None] = {}
+    if any(device.is_gpu for device in devices):
+        peaks = {run_id: read_memory_peak(runs_dir, config) for run_id, config in configs.items()}
+    return schedule(
+        queue,
+        devices,
+        worker_pids=worker_pids,
+        memory_needs={run_id: peak for run_id, peak in peaks.items() if peak is not None},
+        stage1_roles=roles,
+        stage1_in_progress=[role.signature for role in training if role],
+        waiting_reasons={entry.id: waiting_reason(entry, queue, runs_dir) for entry in queue.waiting},
+    )
 
 
 def schedule(
@@ -143,7 +114,7 @@ class Occupancy:
 
     def add(self, entry: QueueEntry, device_key: str) -> None:
         self._runs[device_key] += 1
-        self._memory[device_key] += self._need(entry)
+        self._memory[device_key] += self._memory_needs.get(entry.id, NEEDED)
 
     def order(self, device: Device) -> tuple[bool, int, bool]:
         """Sort first by health, then by the number of runs: free GPUs are filled before any gets a second run."""
@@ -160,14 +131,11 @@ class Occupancy:
             device,
             ours=self._worker_pids,
             runs=self._runs[device.key],
-            needed=self._need(entry),
+            needed=self._memory_needs.get(entry.id, NEEDED),
             reserved=max(0, self._memory[device.key] - used),
             share=entry.share_device,
         )
         return reason and f"{device.label}: {reason}"
-
-    def _need(self, entry: QueueEntry) -> int:
-        return self._memory_needs.get(entry.id, NEEDED)
 
 
 def _decide(

@@ -6,72 +6,78 @@ Runs do not depend on it: if it dies they continue, and the next one finds them 
 import argparse
 import contextlib
 import errno
+import os
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.device import Device, worker_environment, worker_options
 from clarinet_tui.devices.local import DeviceReader
 from clarinet_tui.queue.queue_file import (
     Queue,
     QueueEntry,
+    has_written,
     is_copied,
     lock_queue,
+    never_started,
     only_schedulable,
     read_all_queues,
     read_queue,
     update_queue,
 )
-from clarinet_tui.queue.scheduling import Scheduler
-from clarinet_tui.queue.workers import (
-    GPU_IN_USE,
-    STOP_EXIT_CODES,
-    LocalExecutor,
-    can_retry,
-    describe_exit,
-    has_written,
-    never_started,
-    record_failure,
-    start_detached,
-    start_end_command,
-)
-from clarinet_tui.runs.directory import RunDirectory, remove_leftovers
-from clarinet_tui.runs.files import StorageError, file_size
+from clarinet_tui.queue.scheduling import schedule_queue
+from clarinet_tui.runs.directory import RunDirectory, find_local_worker, find_worker, remove_leftovers
+from clarinet_tui.runs.files import StorageError, file_size, open_append
 from clarinet_tui.runs.journal import read_last_event
+from clarinet_tui.runs.journal_writer import append_failure
 from clarinet_tui.runs.lock import (
     LockHeldError,
     LockOwner,
     boot_id,
     current_process,
+    find_holder,
+    handles_signal,
     hold_lock,
     is_alive,
-    is_held_by,
     is_locked,
     is_same_machine,
     keep_lock,
     read_lock_owner,
+    request_stop,
     signal_holder,
 )
 from clarinet_tui.runs.ownership import own_path
 from clarinet_tui.runs.state import FINAL_EVENTS, RunState
+from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
+from clarinet_tui.runs.worker_log import read_last_line
 from core.errors import DISK_FULL, InputError
+from core.events import PERMANENT_FAILURES, Failed, FailureKind
 
 SUPERVISOR_LOCK, SUPERVISOR_LOG = "supervisor.lock", "supervisor.log"
+STOP_EXIT_CODES = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+GPU_IN_USE = os.EX_TEMPFAIL
+"""The exit code of a worker whose GPU another run has locked first: the run keeps waiting."""
 UNRESPONSIVE_AFTER = 30.0
 """Seconds without a heartbeat after which a supervisor is replaced."""
 KILL_SECONDS = 5.0
 """Seconds for a killed process to end; one that waits for a network disk may not."""
+POLL = 0.5
+IDLE_SECONDS = 60.0
+"""Time without work after which it exits."""
+SCHEDULE_INTERVAL = 2.0
+LOCK_TIMEOUT = 10.0
+"""Seconds for a worker to lock its run after the supervisor that started it was killed."""
+TRANSIENT_ERRORS = DISK_FULL | {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+"""Reasons why a worker cannot be started now, but may be later."""
 
 
 def find_supervisor(runs_dir: Path) -> LockOwner | None:
     """Return the running supervisor."""
-    lock = own_path(Path(runs_dir), SUPERVISOR_LOCK)
-    owner = read_lock_owner(lock, own_file=True)
-    return owner if owner is not None and is_held_by(lock, owner) is not False else None
+    return find_holder(own_path(Path(runs_dir), SUPERVISOR_LOCK), own_file=True)
 
 
 def is_unresponsive(supervisor: LockOwner) -> bool:
@@ -112,14 +118,81 @@ def ensure_supervisor(runs_dir: Path) -> None:
     threading.Thread(target=process.wait, name="supervisor", daemon=True).start()
 
 
-POLL = 0.5
-IDLE_SECONDS = 60.0
-"""Time without work after which it exits."""
-SCHEDULE_INTERVAL = 2.0
-LOCK_TIMEOUT = 10.0
-"""Seconds for a worker to lock its run after the supervisor that started it was killed."""
-TRANSIENT_ERRORS = DISK_FULL | {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
-"""Reasons why a worker cannot be started now, but may be later."""
+class LocalExecutor:
+    """Workers run in sessions of their own: they outlive the terminal and the process that started them."""
+
+    def __init__(self) -> None:
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, run: RunDirectory, entry: QueueEntry, device: Device) -> None:
+        self._children.pop(run.id, None)  # the exit code of an earlier attempt
+        command, cwd = self.command(run, entry, device), working_folder(run, entry)
+        environment = {**worker_environment(device), **hook_environment(entry.on_alarm, entry.on_end)}
+        self._children[run.id] = start_detached(command, run.log, cwd=cwd, env=environment)
+
+    def command(self, run: RunDirectory, entry: QueueEntry, device: Device) -> list[str]:
+        arguments = worker_arguments(run, Path(entry.data_dir), queued=True, time_limit=entry.time_limit)
+        return [sys.executable, "-P", *arguments, *worker_options([device], share=entry.share_device)]
+
+    def is_running(self, run: RunDirectory) -> bool:
+        """Return whether the run has a live worker, also one that another process started."""
+        return self._live_child(run) is not None or find_worker(run) is not None
+
+    def exit_code(self, run: RunDirectory) -> int | None:
+        """Return the exit code of a worker that this object started; None for others."""
+        child = self._children.get(run.id)
+        return None if child is None else child.poll()
+
+    def stop(self, run: RunDirectory) -> bool:
+        """Ask the worker to save and end; False if it does not handle the signal yet, or no longer."""
+        if child := self._live_child(run):
+            if handled := handles_signal(child.pid, signal.SIGTERM):
+                child.terminate()
+            return handled
+        worker = find_worker(run)
+        return worker is not None and request_stop(run.lock, worker)
+
+    def kill(self, run: RunDirectory) -> None:
+        if child := self._live_child(run):
+            child.kill()
+        elif worker := find_worker(run):
+            signal_holder(run.lock, worker, signal.SIGKILL)
+
+    def worker_pids(self, runs: Iterable[RunDirectory]) -> set[int]:
+        """Return the pids of the live workers of these runs on this machine."""
+        workers = [self._live_child(run) or find_local_worker(run) for run in runs]
+        return {worker.pid for worker in workers if worker is not None}
+
+    def _live_child(self, run: RunDirectory) -> "subprocess.Popen[bytes] | None":
+        child = self._children.get(run.id)
+        return child if child is not None and child.poll() is None else None
+
+
+def start_detached(
+    command: Sequence[str], log: Path, *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> "subprocess.Popen[bytes]":
+    """Start a process in a session of its own that appends its output to `log`."""
+    output = open_append(log, 0o600)
+    try:
+        return subprocess.Popen(
+            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+    finally:
+        os.close(output)
+
+
+def working_folder(run: RunDirectory, entry: QueueEntry) -> Path:
+    """Return where relative paths start; the run's directory if the user has deleted theirs."""
+    folder = Path(entry.working_directory)
+    return folder if folder.is_dir() else run.path
+
+
+def can_retry(run: RunDirectory, entry: QueueEntry) -> bool:
+    """Return whether the run was lost or has failed in a way that a retry may avoid."""
+    event = read_last_event(run.journal) if has_written(run, entry) else None
+    if event is None or event["event"] not in FINAL_EVENTS:
+        return True
+    return event["event"] == RunState.FAILED and event.get("kind") not in PERMANENT_FAILURES
 
 
 class Supervisor:
@@ -147,7 +220,6 @@ class Supervisor:
         self._errors: dict[str, str] = {}
         self._scheduled_at = float("-inf")
         self._idle_since = clock()
-        self._scheduler = Scheduler(runs_dir)
 
     def run_once(self) -> None:
         """Handle runs that ended, runs to stop and runs that can start."""
@@ -221,7 +293,10 @@ class Supervisor:
         unrecorded = False
         if exit_code is not None and not stopped and not has_written(run, entry):
             unrecorded = True
-            self._fail(run, describe_exit(run, exit_code))
+            cause = f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
+            last_line = read_last_line(run)
+            message = f"the worker ended {cause} before it wrote to its journal"
+            self._fail(run, f"{message}: {last_line}" if last_line else message)
         keeps_waiting = exit_code == GPU_IN_USE or (exit_code is None and never_started(run, entry))
         retry = not keeps_waiting and can_retry(run, entry)
         has_failed = retry and entry.stop_timeout is None
@@ -242,7 +317,14 @@ class Supervisor:
         if entry.on_end and run.id not in queue:
             event = read_last_event(run.journal)
             if unrecorded or event is None or event["event"] not in FINAL_EVENTS:  # else the worker has run it
-                start_end_command(run, entry, RunState.FAILED if unrecorded else RunState.LOST)
+                variables = {
+                    "CLARINET_RUN": run.id,
+                    "CLARINET_RUNS": str(run.runs_dir.absolute()),
+                    "CLARINET_STATE": RunState.FAILED if unrecorded else RunState.LOST,
+                    "CLARINET_MESSAGE": "its worker did not start" if unrecorded else "its worker died",
+                }
+                # Nothing waits for the user's command; its output is in worker.log.
+                start_detached(entry.on_end, run.log, cwd=working_folder(run, entry), env={**os.environ, **variables})
 
     def _start_waiting(self, queue: Queue) -> None:
         if not queue.waiting or queue.paused:
@@ -252,7 +334,8 @@ class Supervisor:
             return
         self._scheduled_at = self._clock()
         started = [RunDirectory(self._runs_dir, entry.id) for entry in queue.started if not entry.user]
-        for decision in self._scheduler.schedule(queue, self._devices(), self._executor.worker_pids(started)):
+        pids = self._executor.worker_pids(started)
+        for decision in schedule_queue(self._runs_dir, queue, self._devices(), pids):
             with self._log_errors(decision.entry):
                 if decision.is_impossible:
                     self._fail_and_drop(decision.entry, decision.reason)
@@ -294,8 +377,10 @@ class Supervisor:
     def _fail(self, run: RunDirectory, message: str) -> None:
         """Record a failure in the run's journal, and in the log in case the journal cannot be written."""
         self._log(f"run {run.id}: {message}")
+        failed = Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED)
         try:
-            record_failure(run, message)
+            with run.hold_lock():
+                append_failure(run.journal, failed, timeout=2.0)  # on a full disk; other runs wait meanwhile
         except (OSError, InputError) as error:
             self._log(f"run {run.id}: {error}")
 
@@ -332,25 +417,19 @@ def main(executor: LocalExecutor | None = None) -> int:
         except InputError as error:
             log(str(error))
             return 1
-        supervisor = Supervisor(runs_dir, executor or LocalExecutor(), log=log)
-        supervise(supervisor, stack.close, partial(keep_lock, lock))
+        supervisor, last_error = Supervisor(runs_dir, executor or LocalExecutor(), log=log), ""
+        while keep_lock(lock):  # until the runs directory is deleted or replaced
+            try:
+                supervisor.run_once()
+                if supervisor.can_exit() and supervisor.release_if_idle(stack.close):
+                    break
+                last_error = ""
+            except (InputError, OSError) as error:  # may pass, such as a full disk
+                if str(error) != last_error:
+                    log(str(error))
+                last_error = str(error)
+            time.sleep(POLL)
     return 0
-
-
-def supervise(supervisor: Supervisor, release: Callable[[], None], has_lock: Callable[[], bool]) -> None:
-    """Run until there is nothing left to do, or until the runs directory was deleted or replaced."""
-    last_error = ""
-    while has_lock():
-        try:
-            supervisor.run_once()
-            if supervisor.can_exit() and supervisor.release_if_idle(release):
-                return
-            last_error = ""
-        except (InputError, OSError) as error:  # may pass, such as a full disk
-            if str(error) != last_error:
-                log(str(error))
-            last_error = str(error)
-        time.sleep(POLL)
 
 
 def log(message: str) -> None:

@@ -116,10 +116,9 @@ def nest(name: str, value: Any) -> dict[str, Any]:
     return settings
 
 
-def run_command(settings: Mapping[str, Any], on_alarm: str = "", runs_dir: Path | str = "runs") -> str:
+def run_command(settings: Mapping[str, Any], *options: str, runs_dir: Path | str = "runs") -> str:
     """Return the command that trains one run without the queue."""
-    hook = ("--on-alarm", on_alarm) if on_alarm else ()
-    return shell_command("clarinet", "run", "--headless", *_format_flags(settings), *hook, runs_dir=runs_dir)
+    return shell_command("clarinet", "run", "--headless", *_format_flags(settings), *options, runs_dir=runs_dir)
 
 
 def sweep_command(grid: Grid, slurm: SlurmOptions | None = None) -> str:

@@ -16,7 +16,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -101,7 +101,9 @@ def write_archive(
         tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):
         for run in chosen:
-            packed[run.id] = {name: added for name in readable[run] if (added := _add(archive, run, name, patches))}
+            packed[run.id] = {
+                name: added for name in readable[run] if (added := pack_file(run, name, patches, archive))
+            }
         manifest = Manifest(clarinet=versions().get("clarinet-tui", ""), patches=patches, runs=packed)
         content = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
         archive.addfile(_make_header(MANIFEST, len(content)), BytesIO(content))
@@ -110,22 +112,20 @@ def write_archive(
 
 def _can_read(run: RunDirectory, name: str, warn: Callable[[str], None]) -> bool:
     """Return whether there is such a file that another machine can import."""
+    path = run.path / name
     try:
         if name in PARSED:
-            content = read_file(run.path / name, PARSED[name])
-            exists = content is not None and parse_file(name, content) is not None
-        elif file := open_file(run.path / name):
+            if (content := read_file(path, PARSED[name])) is not None:
+                parse_file(name, content)
+        elif file := open_file(path):
             file.close()
-            exists = True
-        else:
-            exists = False
     except (UnreadableFileError, ContentError) as error:
         reason = error.reason if isinstance(error, UnreadableFileError) else error
         warn(f"run {run.id}: left out {name}: {reason}")
         return False
-    if name == CONFIG and not exists:
+    if name == CONFIG and not path.exists():
         warn(f"run {run.id}: left out: has no {CONFIG}")
-    return exists
+    return path.exists()
 
 
 def parse_file(name: str, content: bytes) -> dict[str, Any]:
@@ -134,35 +134,28 @@ def parse_file(name: str, content: bytes) -> dict[str, Any]:
     return parsed
 
 
-def fingerprint(run: RunDirectory, name: str, patches: bool) -> PackedFile | None:
-    """Return size and hash of a file as it would be packed now; None if there is no such file."""
-    with _open_content(run, name, patches) as content:
-        if content is None:
-            return None
-        stream, size = content
-        hashed = _HashingReader(stream)
-        remaining = size
-        while remaining > 0 and (chunk := hashed.read(min(remaining, CHUNK))):
-            remaining -= len(chunk)
-        return PackedFile(size - remaining, hashed.digest.hexdigest())
+def pack_file(run: RunDirectory, name: str, patches: bool, archive: tarfile.TarFile | None = None) -> PackedFile | None:
+    """Return size and hash of a file as it is packed now, and add it to an archive; None if there is no such file.
 
-
-@contextmanager
-def _open_content(run: RunDirectory, name: str, patches: bool) -> Iterator[tuple[BinaryIO, int] | None]:
-    """Yield a stream and the number of bytes to pack; later changes to the file are ignored."""
-    file = open_file(run.path / name)
-    if file is None:
-        yield None
-        return
-    with file:
+    What is appended meanwhile is ignored.
+    """
+    stream: BinaryIO | None = open_file(run.path / name)
+    if stream is None:
+        return None
+    with stream:
+        size = _complete_lines_size(stream) if name in APPENDED_FILES else os.fstat(stream.fileno()).st_size
         if name == ENVIRONMENT and not patches:
             environment = read_environment(run)
             if isinstance(environment.get("git"), dict):
                 environment["git"].pop("patch", None)
             content = msgspec.json.format(msgspec.json.encode(environment)) + b"\n"
-            yield BytesIO(content), len(content)
-        else:
-            yield file, _complete_lines_size(file) if name in APPENDED_FILES else os.fstat(file.fileno()).st_size
+            stream, size = BytesIO(content), len(content)
+        hashed = _HashingReader(stream, size)
+        if archive is not None:
+            archive.addfile(_make_header(f"{run.id}/{name}", size), hashed)  # type: ignore[arg-type]  # it only calls read
+        while hashed.read(CHUNK):
+            pass
+        return PackedFile(size, hashed.digest.hexdigest())
 
 
 def has_patch(run: RunDirectory) -> bool:
@@ -181,16 +174,6 @@ def _complete_lines_size(file: BinaryIO) -> int:
     return 0
 
 
-def _add(archive: tarfile.TarFile, run: RunDirectory, name: str, patches: bool) -> PackedFile | None:
-    with _open_content(run, name, patches) as content:
-        if content is None:
-            return None
-        stream, size = content
-        hashed = _HashingReader(stream)
-        archive.addfile(_make_header(f"{run.id}/{name}", size), hashed)  # type: ignore[arg-type]  # addfile only calls read
-        return PackedFile(size, hashed.digest.hexdigest())
-
-
 def _make_header(name: str, size: int) -> tarfile.TarInfo:
     header = tarfile.TarInfo(name)
     header.size, header.mtime = size, MTIME
@@ -199,13 +182,14 @@ def _make_header(name: str, size: int) -> tarfile.TarInfo:
 
 
 class _HashingReader:
-    """A stream that hashes the bytes read from it."""
+    """Reads and hashes the first `size` bytes of a stream."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream, self.digest = stream, hashlib.sha256()
+    def __init__(self, stream: BinaryIO, size: int) -> None:
+        self._stream, self._left, self.digest = stream, size, hashlib.sha256()
 
     def read(self, count: int) -> bytes:
-        content = self._stream.read(count)
+        content = self._stream.read(min(count, self._left))
+        self._left -= len(content)
         self.digest.update(content)
         return content
 
@@ -218,17 +202,11 @@ class Limits:
     files: int = 100_000
 
 
-@dataclass(frozen=True)
-class Member:
-    name: str
-    """`manifest.json`, or `<run id>/<name of a run's file>`."""
-    size: int
-    chunks: Iterator[bytes]
-    """The content, readable until the next member is requested."""
+def read_members(path: Path, limits: Limits) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Yield the name of each member, and its content, which is readable until the next member is requested.
 
-
-def read_members(path: Path, limits: Limits) -> Iterator[Member]:
-    """Yield the members; raise InputError on a wrong header before its content is read."""
+    Raise InputError on a wrong header before its content is read.
+    """
     bytes_left, files = limits.size, 0
     try:
         stream = gzip.open(path, "rb")  # noqa: SIM115 - closed by the with statement
@@ -243,7 +221,7 @@ def read_members(path: Path, limits: Limits) -> Iterator[Member]:
                 limit = f"{limits.files} files or {limits.size / (1 << 30):g} GB"
                 raise InputError(f"{path}: contains more than {limit}: if you trust it, raise --max-files and --max-gb")
             chunks = _chunks(source, header.size)
-            yield Member(header.name, header.size, chunks)
+            yield header.name, chunks
             for _ in chunks:
                 pass
         padding = source.read(CHUNK + 1)
@@ -374,24 +352,25 @@ def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
     """Read the whole archive without writing anything, and return its manifest if it is correct."""
     files: dict[str, PackedFile] = {}
     manifest: Manifest | None = None
-    for member in read_members(path, limits):
+    for path_in_archive, content in read_members(path, limits):
         if manifest is not None:
             raise InputError(f"{path}: {MANIFEST} is not the last file")
-        if member.name in files:
-            raise InputError(f"{path}: contains {member.name} twice")
+        if path_in_archive in files:
+            raise InputError(f"{path}: contains {path_in_archive} twice")
         chunks: list[bytes] = []
-        name = member.name.rpartition("/")[2]
-        files[member.name] = _read_hashed(member, chunks.append if name in {MANIFEST, *PARSED} else len)
-        if name == MANIFEST:
-            with _naming(path, MANIFEST):
+        name = path_in_archive.rpartition("/")[2]
+        files[path_in_archive] = _hash(content, chunks.append if name in {MANIFEST, *PARSED} else len)
+        try:
+            if name == MANIFEST:
                 version = parse_json(b"".join(chunks), dict[str, Any]).get("format")
                 if version != FORMAT:
                     advice = f"this version reads format {FORMAT}: update Clarinet"
                     raise InputError(f"{path}: has format {version!a}, {advice}")
                 manifest = parse_json(b"".join(chunks), Manifest)
-        elif name in PARSED:
-            with _naming(path, member.name):
+            elif name in PARSED:
                 parse_file(name, b"".join(chunks))
+        except ContentError as error:
+            raise InputError(f"{path}: {path_in_archive}: {error}") from None
     if manifest is None:
         raise InputError(f"{path}: contains no {MANIFEST}: it was not written by `clarinet export`")
     del files[MANIFEST]
@@ -405,21 +384,14 @@ def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
     return manifest
 
 
-def _read_hashed(member: Member, process: Callable[[bytes], object]) -> PackedFile:
-    digest = hashlib.sha256()
-    for chunk in member.chunks:
+def _hash(chunks: Iterable[bytes], process: Callable[[bytes], object]) -> PackedFile:
+    """Pass the chunks on, and return their size and hash."""
+    digest, size = hashlib.sha256(), 0
+    for chunk in chunks:
         digest.update(chunk)
+        size += len(chunk)
         process(chunk)
-    return PackedFile(member.size, digest.hexdigest())
-
-
-@contextmanager
-def _naming(path: Path, name: str) -> Iterator[None]:
-    """Name the file of the archive whose content is refused."""
-    try:
-        yield
-    except ContentError as error:
-        raise InputError(f"{path}: {name}: {error}") from None
+    return PackedFile(size, digest.hexdigest())
 
 
 def _find_existing(manifest: Manifest, runs_dir: Path) -> set[str]:
@@ -430,7 +402,7 @@ def _find_existing(manifest: Manifest, runs_dir: Path) -> set[str]:
         if not os.path.lexists(run.path):
             continue
         for name, packed in files.items():
-            if fingerprint(run, name, manifest.patches) != packed:
+            if pack_file(run, name, manifest.patches) != packed:
                 raise InputError(f"run {run_id}: already exists with another {name}: `clarinet rm {run_id}` first")
         existing.add(run_id)
     return existing
@@ -439,14 +411,14 @@ def _find_existing(manifest: Manifest, runs_dir: Path) -> set[str]:
 def _write(path: Path, folder: Path, new: dict[str, dict[str, PackedFile]], limits: Limits) -> None:
     """Read the archive again and write its files; check them again, because the archive may have been replaced."""
     written: dict[str, dict[str, PackedFile]] = {run_id: {} for run_id in new}
-    for member in read_members(path, limits):
-        run_id, _, name = member.name.partition("/")
+    for path_in_archive, content in read_members(path, limits):
+        run_id, _, name = path_in_archive.partition("/")
         if run_id not in new:
             continue
-        target = folder / member.name
+        target = folder / path_in_archive
         target.parent.mkdir(mode=0o755, exist_ok=True)
         with os.fdopen(create_file(target, 0o600 if name in PRIVATE else OWN_FILE), "wb") as file:
-            written[run_id][name] = _read_hashed(member, file.write)
+            written[run_id][name] = _hash(content, file.write)
             file.flush()
             os.fsync(file.fileno())
         os.utime(target, (MTIME, MTIME))

@@ -3,7 +3,9 @@
 import errno
 import os
 import re
+import shlex
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -15,17 +17,25 @@ from typing import Any, Self
 
 import msgspec
 
-from clarinet_tui.runs.annotations import creating_command
 from clarinet_tui.runs.files import (
     ContentError,
     StorageError,
     UnreadableFileError,
     append_line,
     as_input_error,
+    modified_time,
     parse_toml,
     read_file,
 )
-from clarinet_tui.runs.lock import UNSUPPORTED, LockOwner, LocksUnsupportedError, hold_lock
+from clarinet_tui.runs.lock import (
+    UNSUPPORTED,
+    LockOwner,
+    LocksUnsupportedError,
+    hold_lock,
+    is_held_by,
+    is_locked,
+    read_lock_owner,
+)
 from clarinet_tui.runs.ownership import find_owner, is_own, user_name
 from clarinet_tui.text import format_bytes, shorten
 from core.config import RunConfig, convert_settings
@@ -42,15 +52,19 @@ MAX_CONFIG_BYTES = 1 << 20
 CONFIG, JOURNAL, ANNOTATIONS = "config.toml", "journal.jsonl", "annotations.jsonl"
 STAGED = ".new-"
 """The prefix of directories of runs that are being created."""
+SECRET_OPTIONS = ("--on-alarm", "--on-end", "--notify")
+"""Options whose value may contain a password or a secret address."""
+SILENT_AFTER = 600.0
+"""Seconds without a journal line after which a run on another machine counts as silent."""
 LEFTOVER_AGE = 3600.0
 """Seconds after which a temporary file is a leftover: it is renamed or removed within moments."""
 TEMPORARY = re.compile(rf"{re.escape(STAGED)}\d+-[0-9a-f]+|\.(queue|slurm)(\.\d+)?\.json\.\d+", re.ASCII)
 
 
-def new_id(now: datetime, random: Callable[[int], bytes] = os.urandom) -> str:
+def new_id(now: datetime) -> str:
     """Return an id that sorts by time: six digits of seconds and three random ones, in base 36."""
     seconds = max(0, int((now.astimezone(UTC) - EPOCH).total_seconds()))
-    return _base36(seconds, 6) + _base36(int.from_bytes(random(4), "big") % 36**3, 3)
+    return _base36(seconds, 6) + _base36(int.from_bytes(os.urandom(4), "big") % 36**3, 3)
 
 
 def _base36(number: int, width: int) -> str:
@@ -113,10 +127,9 @@ class RunDirectory:
         *,
         id: str | None = None,  # noqa: A002
         now: datetime | None = None,
-        random: Callable[[int], bytes] = os.urandom,
     ) -> Self:
         """Create a run's directory under a temporary name and rename it: it appears complete, or not at all."""
-        with create_runs(runs_dir, [config], run_id=id, now=now, random=random) as (run,):
+        with create_runs(runs_dir, [config], run_id=id, now=now) as (run,):
             return cls(runs_dir, run.id)
 
     @property
@@ -151,31 +164,58 @@ RUN_FILES = tuple(file.name for file in vars(RunDirectory).values() if isinstanc
 """The names of all files of a run; one that keeps the weights of epochs has others, `model-<epoch>.safetensors`."""
 
 
-def stage_run(runs_dir: Path, config: RunConfig, now: datetime) -> Path:
+def find_worker(run: RunDirectory) -> LockOwner | None:
+    """Return the live worker of a run.
+
+    A worker on another machine counts as dead when its lock is free and its journal was not written for SILENT_AFTER s.
+    """
+    owner = read_lock_owner(run.lock)
+    if owner is None or (alive := is_held_by(run.lock, owner)) is False:
+        return None
+    silent = time.time() - modified_time(run.journal) > SILENT_AFTER
+    return owner if alive or not silent or is_locked(run.lock) else None
+
+
+def find_local_worker(run: RunDirectory) -> LockOwner | None:
+    """Return the run's worker only if it is on this machine: pids of another one mean nothing here."""
+    owner = read_lock_owner(run.lock)
+    return owner if owner is not None and is_held_by(run.lock, owner) else None
+
+
+def _creating_command() -> str:
+    """Return the command line of this process with placeholders for secrets; empty if it is not `clarinet`."""
+    program, *words = sys.argv or [""]
+    shown = [Path(program).name]
+    for word in words:
+        option, equals, _ = word.partition("=")
+        if shown[-1] in SECRET_OPTIONS:
+            shown.append("...")
+        else:
+            shown.append(f"{option}=..." if equals and option in SECRET_OPTIONS else word)
+    return shlex.join(shown) if shown[0] == "clarinet" else ""
+
+
+def _write_run(folder: Path, config: RunConfig, now: datetime) -> None:
     """Write the files of a new run into a directory with a temporary name; other users cannot write there."""
     import tomli_w
 
     settings = tomli_w.dumps(msgspec.to_builtins(config)).encode()
     if len(settings) > MAX_CONFIG_BYTES:
         raise InputError("settings: expected less than 1 MB in total")
-    staged = runs_dir / f"{STAGED}{os.getpid()}-{os.urandom(8).hex()}"
-    with as_input_error(runs_dir), ExitStack() as on_error:
-        runs_dir.mkdir(parents=True, exist_ok=True)
-        on_error.callback(shutil.rmtree, staged, ignore_errors=True)
-        staged.mkdir(mode=0o755)
-        created = {"event": "created", "time": now.timestamp(), "command": creating_command()}
+    with as_input_error(folder.parent):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o755)
+        created = {"event": "created", "time": now.timestamp(), "command": _creating_command()}
         try:
-            append_line(staged / ANNOTATIONS, created)
+            append_line(folder / ANNOTATIONS, created)
         except StorageError as error:
             if error.errno in UNSUPPORTED:
-                raise LocksUnsupportedError(runs_dir) from error
+                raise LocksUnsupportedError(folder.parent) from error
             raise
-        replace_file(staged / CONFIG, settings, 0o644)
-        on_error.pop_all()
-    return staged
+        replace_file(folder / CONFIG, settings, 0o644)
 
 
-def publish_run(staged: Path, run: RunDirectory) -> bool:
+def _publish_run(staged: Path, run: RunDirectory) -> bool:
     """Rename a staged directory to that of the run; return False if there is one already."""
     with as_input_error(run.path):
         try:
@@ -194,7 +234,6 @@ def create_runs(
     *,
     run_id: str | None = None,
     now: datetime | None = None,
-    random: Callable[[int], bytes] = os.urandom,
 ) -> Iterator[list[RunDirectory]]:
     """Create runs that appear together, once all are written; none is left if the block raises.
 
@@ -205,14 +244,15 @@ def create_runs(
     now, runs_dir = now or datetime.now(UTC), Path(runs_dir)
     with ExitStack() as on_error:
         for number, config in enumerate(configs):
-            staged.append(stage_run(runs_dir, config, now + timedelta(microseconds=number)))
+            staged.append(runs_dir / f"{STAGED}{os.getpid()}-{os.urandom(8).hex()}")
             on_error.callback(shutil.rmtree, staged[-1], ignore_errors=True)
+            _write_run(staged[-1], config, now + timedelta(microseconds=number))
         for path in staged:
-            run = RunDirectory(runs_dir, run_id or new_id(now, random))
-            while not publish_run(path, run):
+            run = RunDirectory(runs_dir, run_id or new_id(now))
+            while not _publish_run(path, run):
                 if run_id:
                     raise InputError(f"run {run_id}: {run.path} already exists")
-                run = RunDirectory(runs_dir, new_id(now, random))
+                run = RunDirectory(runs_dir, new_id(now))
             on_error.callback(shutil.rmtree, run.path, ignore_errors=True)
             runs.append(run)
         if runs:
@@ -234,7 +274,15 @@ def read_toml(path: Path) -> dict[str, Any]:
     return _parse_config(content, path)
 
 
-@lru_cache(maxsize=32)
+def find_config(runs_dir: Path, run_id: str) -> RunConfig | None:
+    """Return the settings of a run; None if they cannot be read."""
+    try:
+        return RunDirectory(runs_dir, run_id).read_config()
+    except InputError:
+        return None
+
+
+@lru_cache(maxsize=10_000)  # a queue may be as long, and its runs are looked at again and again
 def _read_config(path: Path, version: object) -> RunConfig:
     """Read a config.toml; while its `version` stays the same, it is not parsed again."""
     content = read_file(path, MAX_CONFIG_BYTES)

@@ -102,9 +102,9 @@ def append_line(path: Path, fields: dict[str, Any]) -> None:
 class UnreadableFileError(InputError):
     """A file of a run that cannot be read: other files and other runs are not affected."""
 
-    def __init__(self, path: Path, reason: str, line: int | None = None) -> None:
-        super().__init__(f"{path}: {'' if line is None else f'line {line}: '}{reason}")
-        self.path, self.reason, self.line = path, reason, line
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.reason = reason
 
 
 class ContentError(ValueError):

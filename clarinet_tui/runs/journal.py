@@ -1,4 +1,4 @@
-"""The lines of a journal: format events, parse and check lines, and read a journal that may be growing or damaged.
+"""The lines of a journal: format events, parse and check lines, and read lines that may be growing or damaged.
 
 An event is a JSON object; iterations are compact arrays under a line of column names. Every field that the program uses
 is checked: an event that passes can be stored in SQLite and shown, since integers have at most 53 bits, and no text
@@ -9,7 +9,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, BinaryIO, Literal, Union, get_args, get_origin
@@ -33,7 +32,6 @@ Number = float | Literal["nan", "inf", "-inf"]
 Names = Sequence[str]
 CHUNK = 1 << 20
 MAX_LINE_BYTES = 16 << 20
-COLUMNS = b'{"event":"columns"'
 ATTEMPT_STARTS = frozenset({"started", "resumed"})
 """The first events of an attempt. An unreadable line before one is where the previous attempt was killed."""
 
@@ -207,61 +205,13 @@ def is_confusion_matrix(matrix: Any) -> bool:
     return len(rows) == len(matrix) and all(type(count) is int and count >= 0 for row in rows for count in row)
 
 
-@dataclass(frozen=True, slots=True)
-class JournalEvent:
-    """An event as `core.events.flatten_event` returns it, at the bytes from `start` to `end`."""
-
-    fields: dict[str, Any]
-    start: int
-    end: int
-
-    @property
-    def name(self) -> str:
-        return str(self.fields["event"])
-
-
-@dataclass(frozen=True, slots=True)
-class DamagedLine:
-    """An unreadable line that is not the last one."""
-
-    number: int
-    start: int
-    end: int
-    reason: str
-
-    def __str__(self) -> str:
-        return f"line {self.number} cannot be read and was skipped: {self.reason}"
-
-
-def read_journal(path: Path, offset: int = 0, columns: Names | None = None) -> Iterator[JournalEvent | DamagedLine]:
-    """Yield the events from byte `offset` on, in bounded memory; a last line without a line end is not read yet.
-
-    `columns` are the names that apply at `offset`; if None, the journal is searched for them.
-    """
+def read_first_event(path: Path) -> dict[str, Any] | None:
+    """Return the event of the first line; None if there is none, or it is unreadable."""
     file = open_file(path)
     if file is None:
-        return
+        return None
     with file:
-        if offset and columns is None:
-            columns = find_columns(file, offset)
-        first = line_number(file, offset) if offset else 1
-        damaged: DamagedLine | None = None
-        for number, (start, end, line) in enumerate(read_lines(file, offset), first):
-            fields: dict[str, Any] = {}
-            reason = ""
-            try:
-                fields = parse_line(line, columns)
-            except ContentError as error:
-                reason = str(error)
-            if damaged and fields.get("event") not in ATTEMPT_STARTS:
-                yield damaged
-            damaged = DamagedLine(number, start, end, reason) if reason else None
-            if fields.get("event") == "columns":
-                columns = fields["names"]
-            elif fields:
-                yield JournalEvent(fields, start, end)
-        if damaged:
-            yield damaged
+        return next((parse_event(line) for _, _, line in read_lines(file)), None)
 
 
 def read_last_event(path: Path) -> dict[str, Any] | None:
@@ -285,31 +235,3 @@ def read_lines(file: BinaryIO, offset: int = 0) -> Iterator[tuple[int, int, byte
         if too_long or len(rest) > MAX_LINE_BYTES:
             too_long += len(rest)
             rest = b""
-
-
-def find_columns(file: BinaryIO, offset: int) -> list[str] | None:
-    """Return the columns that apply at `offset`: search backwards for the last line of columns."""
-    end, tail = offset, b""
-    while end > 0:
-        begin = max(0, end - CHUNK)
-        file.seek(begin)
-        block = file.read(end - begin) + tail
-        at = len(block)
-        while (at := block.rfind(COLUMNS, 0, at)) >= 0:
-            fields = parse_event(block[at : block.find(b"\n", at)])
-            starts_line = begin == 0 if at == 0 else block[at - 1 : at] == b"\n"
-            if starts_line and fields:
-                names: list[str] = fields["names"]
-                return names
-        end, tail = begin, block[: len(COLUMNS) + 65536]
-    return None
-
-
-def line_number(file: BinaryIO, offset: int) -> int:
-    """Return the number of the line that starts at byte `offset`, counted from 1."""
-    count = 1
-    file.seek(0)
-    while offset > 0 and (chunk := file.read(min(CHUNK, offset))):
-        count += chunk.count(b"\n")
-        offset -= len(chunk)
-    return count

@@ -12,27 +12,14 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from clarinet_tui.forks import close_in_children
-from clarinet_tui.runs.files import (
-    ContentError,
-    UnreadableFileError,
-    as_input_error,
-    modified_time,
-    open_file,
-    parse_json,
-)
+from clarinet_tui.runs.files import ContentError, UnreadableFileError, as_input_error, open_file, parse_json
 from clarinet_tui.runs.ownership import check_own_file, find_owner, user_name
 from core.errors import InputError
 
-if TYPE_CHECKING:
-    from clarinet_tui.runs.directory import RunDirectory
-
-SILENT_AFTER = 600.0
-"""Seconds without a journal line after which a run on another machine counts as silent."""
 SHORTEST_WAIT = 0.2
 """Seconds to retry while no live owner is written in the file: `is_locked` locks it briefly."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.05
@@ -204,7 +191,7 @@ def _acquire(path: Path, name: str, wait: float, mode: int) -> int:
                 if _is_current(file, path):
                     unless_held.pop_all()
                     return file
-            elif time.monotonic() > deadline or (not wait and _find_live_owner(path)):
+            elif time.monotonic() > deadline or (not wait and find_holder(path)):
                 raise LockHeldError(name, _describe_holder(file, path))
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
@@ -239,14 +226,15 @@ def _is_current(file: int, path: Path) -> bool:
         return False
 
 
-def _find_live_owner(path: Path) -> LockOwner | None:
-    owner = read_lock_owner(path)
+def find_holder(path: Path, *, own_file: bool = False) -> LockOwner | None:
+    """Return the process that holds the lock, or may hold it on another machine; see `read_lock_owner`."""
+    owner = read_lock_owner(path, own_file=own_file)
     return owner if owner is not None and is_held_by(path, owner) is not False else None
 
 
 def _describe_holder(file: int, path: Path) -> str:
     """Name the process that holds the lock, also one of another user that only locks the file and writes nothing."""
-    if owner := _find_live_owner(path):
+    if owner := find_holder(path):
         return f"process {owner.pid} on {owner.host}"
     if pid := _find_holding_pid(file):
         uid = find_owner(Path(f"/proc/{pid}"))
@@ -387,21 +375,3 @@ def handles_signal(pid: int, number: signal.Signals) -> bool:
         return True
     caught = next((line for line in status.splitlines() if line.startswith("SigCgt:")), None)
     return caught is None or bool(int(caught.split()[1], 16) >> (number - 1) & 1)
-
-
-def find_worker(run: "RunDirectory") -> LockOwner | None:
-    """Return the live worker of a run.
-
-    A worker on another machine counts as dead when its lock is free and its journal was not written for SILENT_AFTER s.
-    """
-    owner = read_lock_owner(run.lock)
-    if owner is None or (alive := is_held_by(run.lock, owner)) is False:
-        return None
-    silent = time.time() - modified_time(run.journal) > SILENT_AFTER
-    return owner if alive or not silent or is_locked(run.lock) else None
-
-
-def find_local_worker(run: "RunDirectory") -> LockOwner | None:
-    """Return the run's worker only if it is on this machine: pids of another one mean nothing here."""
-    owner = read_lock_owner(run.lock)
-    return owner if owner is not None and is_held_by(run.lock, owner) else None

@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from clarinet_tui.runs.directory import RUN_FILES, RunDirectory
-from clarinet_tui.runs.files import ContentError, UnreadableFileError, open_file, parse_json, read_file, read_json
+from clarinet_tui.runs.files import ContentError, open_file, parse_json, read_file, read_json
 from clarinet_tui.runs.journal import parse_line, read_lines
 from clarinet_tui.runs.lock import LockOwner
 from core.errors import InputError
@@ -14,28 +12,13 @@ from core.errors import InputError
 MAX_REASON = 200
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """A file of a run, or one of its lines, that cannot be read."""
-
-    file: str
-    reason: str
-    line: int | None = None
-
-    def __str__(self) -> str:
-        return f"{self.file}: {'' if self.line is None else f'line {self.line}: '}{self.reason}"
-
-
-def find_problems(run: RunDirectory) -> Iterator[Problem]:
-    """Yield the problems of all files but the lines of the journal, which the history has."""
+def find_problems(run: RunDirectory) -> Iterator[tuple[str, str]]:
+    """Yield each file that cannot be read, and why; the history has the lines of the journal."""
     for name in RUN_FILES:
         try:
             _check_file(run, name)
-        except UnreadableFileError as error:
-            yield Problem(name, error.reason[:MAX_REASON], error.line)
-        except ContentError as error:
-            yield Problem(name, str(error)[:MAX_REASON])
-        except InputError as error:
-            yield Problem(name, str(error).removeprefix(f"{run.path / name}: ")[:MAX_REASON])
+        except (InputError, ContentError) as error:
+            yield name, str(error).removeprefix(f"{run.path / name}: ")[:MAX_REASON]
 
 
 def _check_file(run: RunDirectory, name: str) -> None:
@@ -55,4 +38,4 @@ def _check_file(run: RunDirectory, name: str) -> None:
                     try:
                         parse_line(line, None)
                     except ContentError as error:
-                        raise UnreadableFileError(path, str(error), number) from None
+                        raise ContentError(f"line {number}: {error}") from None

@@ -65,7 +65,7 @@ def stage1_role(config: RunConfig) -> Stage1Role | None:
     task = parse_task(config.task)
     source = [task.source.letter, task.shape] if task.shape else config.task
     signature = _hash({"source": source, "stage": method.stages[0].name, **_settings(config, Tag.SOURCE, Tag.STAGE1)})
-    return Stage1Role(signature, reuses_labels=method.takes_stage1_labels)
+    return Stage1Role(signature, reuses_labels=method.reuses_stage1_labels)
 
 
 def stage1_key(config: RunConfig, data: "TaskData", device: str) -> str | None:
@@ -151,27 +151,24 @@ class Stage1Directory:
 
     def claim(self, run_id: str) -> None:
         """Record that a run makes the labels now; earlier labels become invalid."""
-        self._write(Stage1Origin(run=run_id, host=host_name(), time=time.time()))
+        self._write_origin(run_id)
 
     def publish(self, run_id: str, event: PseudoLabelled) -> None:
         """Write the labels, and then the origin that makes them valid."""
         content = encode_labels(event.labels)
         replace_file(self._labels, content)
-        self._write(
-            Stage1Origin(
-                run=run_id,
-                host=host_name(),
-                time=time.time(),
-                seconds=event.seconds,
-                iterations=event.iteration,
-                accuracy=event.accuracy,
-                label_hash=event.label_hash,
-                sha256=hashlib.sha256(content).hexdigest(),
-            )
+        self._write_origin(
+            run_id,
+            seconds=event.seconds,
+            iterations=event.iteration,
+            accuracy=event.accuracy,
+            label_hash=event.label_hash,
+            sha256=hashlib.sha256(content).hexdigest(),
         )
 
-    def _write(self, origin: Stage1Origin) -> None:
+    def _write_origin(self, run_id: str, **fields: Any) -> None:
         self._refuse_links()
+        origin = Stage1Origin(run=run_id, host=host_name(), time=time.time(), **fields)
         replace_file(self._origin, msgspec.json.format(msgspec.json.encode(origin)) + b"\n")
 
     def _refuse_links(self) -> None:

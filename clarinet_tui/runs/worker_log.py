@@ -8,6 +8,7 @@ from typing import TextIO
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import read_end
+from clarinet_tui.text import printable
 
 TIMESTAMP = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ")
 
@@ -54,6 +55,6 @@ def split_timestamp(line: bytes) -> tuple[float | None, bytes]:
 
 
 def read_last_line(run: RunDirectory) -> str:
-    """Return the text of the last line that is not empty; empty if there is none."""
+    """Return the text of the last line that is not empty, at most 500 characters; empty if there is none."""
     lines = [line for line in read_end(run.log, 4096).splitlines() if line.strip()]
-    return split_timestamp(lines[-1])[1].decode(errors="replace") if lines else ""
+    return printable(split_timestamp(lines[-1])[1].decode(errors="replace"))[:500] if lines else ""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from clarinet_tui.text import format_count, printable, shorten
 from core.files import create_file
 
 MAX_BYTES = 4 << 20
-MAX_FRUITLESS = 3
+MAX_UNSAVED_ATTEMPTS = 3
 """Attempts in a row that saved nothing new, after which a run is not requeued."""
 
 
@@ -110,12 +111,8 @@ def describe_limit(events: Sequence[AttemptEvent], checkpoint: float, max_requeu
     attempts = [event for event in events[_last_end(events) + 1 :] if isinstance(event, AttemptStarted)]
     if len(attempts) > max_requeues:
         return f"it has had {format_count(len(attempts), 'attempt')} on Slurm, and max-requeues is {max_requeues}"
-    fruitless = 0
-    for attempt in reversed(attempts):
-        if attempt.checkpoint != checkpoint:
-            break
-        fruitless += 1
-    return f"its last {fruitless} attempts on Slurm saved nothing new" if fruitless >= MAX_FRUITLESS else ""
+    unsaved = len(list(takewhile(lambda attempt: attempt.checkpoint == checkpoint, reversed(attempts))))
+    return f"its last {unsaved} attempts on Slurm saved nothing new" if unsaved >= MAX_UNSAVED_ATTEMPTS else ""
 
 
 def count_failures(events: Sequence[AttemptEvent]) -> int:
@@ -140,9 +137,8 @@ def _last_end(events: Sequence[AttemptEvent]) -> int:
     return max((index for index, event in enumerate(events) if isinstance(event, JobEnded)), default=-1)
 
 
-TOUCH_SECONDS = 10.0
 STALE_SECONDS = 60.0
-"""An owner that has not touched its lease for so long is dead."""
+"""An owner that has not touched its lease for this time is dead."""
 
 
 @dataclass(frozen=True)
@@ -177,11 +173,6 @@ class Lease:
         self.is_taken = False
         """Whether another owner has it: this node could not reach the file system for a minute, or was frozen."""
 
-    def touch(self) -> None:
-        with suppress(OSError):
-            os.utime(self._file)
-        self.check()
-
     def check(self) -> None:
         try:
             self.is_taken |= not os.path.samestat(os.fstat(self._file), self._path.stat())
@@ -198,7 +189,7 @@ def check_lease(run: RunDirectory, owner: str) -> None:
 
 
 @contextmanager
-def hold_lease(run: RunDirectory, owner: str, touch_seconds: float = TOUCH_SECONDS) -> Iterator[Lease]:
+def hold_lease(run: RunDirectory, owner: str, touch_seconds: float = 10.0) -> Iterator[Lease]:
     """Hold the run's lease, or raise LockHeldError while another owner touches it."""
     path = run.slurm_lease
     file = _create(path, owner)
@@ -214,7 +205,9 @@ def hold_lease(run: RunDirectory, owner: str, touch_seconds: float = TOUCH_SECON
 
     def touch() -> None:
         while not over.wait(touch_seconds):
-            lease.touch()
+            with suppress(OSError):
+                os.utime(file)
+            lease.check()
 
     thread = threading.Thread(target=touch, name="lease", daemon=True)
     thread.start()
@@ -230,7 +223,7 @@ def hold_lease(run: RunDirectory, owner: str, touch_seconds: float = TOUCH_SECON
         os.close(file)
 
 
-def is_fresh(path: Path, stale_seconds: float = STALE_SECONDS) -> bool:
+def is_fresh(path: Path) -> bool:
     """Return whether the lease was touched a short time ago by the clock of the file server."""
     touched = modified_time(path)
     if not touched:
@@ -238,19 +231,18 @@ def is_fresh(path: Path, stale_seconds: float = STALE_SECONDS) -> bool:
     probe = path.with_name(f".clock.{os.getpid()}.{time.time_ns()}")
     try:
         os.close(create_file(probe))
-        return modified_time(probe) - touched < stale_seconds
+        return modified_time(probe) - touched < STALE_SECONDS
     except OSError:
-        return time.time() - touched < stale_seconds
+        return time.time() - touched < STALE_SECONDS
     finally:
         with suppress(OSError):
             probe.unlink()
 
 
 def read_owner(path: Path) -> str:
-    try:
+    content = b""
+    with suppress(UnreadableFileError):
         content = read_file(path, 4096) or b""
-    except UnreadableFileError:
-        content = b""
     return _format_owner(content.decode(errors="replace")) or "another node"
 
 

@@ -12,7 +12,6 @@ from core.errors import InputError
 
 TIMEOUT = 20.0
 """Seconds that the controller has to answer."""
-MAX_MESSAGE = 300
 _COLUMNS = "%i|%j|%T|%r|%S|%V|%e|%N|%Q|%y"
 _PREFIX = re.compile(r"^(?:\w+: )?(?:error|fatal|allocation failure): ?", re.ASCII)
 _NOISE = re.compile(r"^Try |DNS SRV|_establish_config_source|retrying|^\s*$|^\w+: debug")
@@ -72,7 +71,7 @@ def call(program: str, *arguments: str, timeout: float = TIMEOUT) -> "subprocess
     if _NO_CONTROLLER.search(done.stderr):
         raise SlurmError(f"slurm: {program} cannot reach the controller: try again when `scontrol ping` says UP")
     lines = [line.removeprefix(f"{program}: ") for line in done.stderr.splitlines() if not _NOISE.search(line)]
-    reason = shorten(printable(_PREFIX.sub("", lines[0])), MAX_MESSAGE) if lines else "failed without a message"
+    reason = shorten(printable(_PREFIX.sub("", lines[0])), 300) if lines else "failed without a message"
     raise SlurmError(f"slurm: {program}: {reason}")
 
 
@@ -143,16 +142,8 @@ def cancel_named(name: str) -> None:
     call("scancel", f"--user={os.getuid()}", f"--name={name}")
 
 
-def requeue(job_id: str) -> None:
-    call("scontrol", "requeue", job_id)
-
-
 def hold(job_ids: Sequence[str], held: bool) -> None:
     call("scontrol", "hold" if held else "release", *job_ids)
-
-
-def set_nice(job_ids: Sequence[str], nice: int) -> None:
-    call("scontrol", "update", f"JobId={','.join(job_ids)}", f"Nice={nice}")
 
 
 def list_partitions(timeout: float = TIMEOUT) -> list[Partition]:

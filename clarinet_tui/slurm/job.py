@@ -40,9 +40,6 @@ from core.errors import InputError
 from core.events import PERMANENT_FAILURES, Failed, FailureKind
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
-LOCK_SECONDS = 600.0
-"""How long a job waits for the worker of an earlier attempt on another node."""
-POLL = 0.5
 REQUEUED, LOCKED = 75, 73
 """Exit codes of a job that continues in another attempt, and of one whose run is locked."""
 
@@ -92,17 +89,22 @@ def run_job(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> 
         exit_code = worker.process.returncode
         if exit_code > 0 and not worker.is_signalled and file_size(run.journal) == journal_size:
             # It ended by itself before it wrote to its journal, such as without a library of the node.
-            message = f"the worker ended with exit code {exit_code}: {printable(read_last_line(run))[:500]}"
+            message = f"the worker ended with exit code {exit_code}: {read_last_line(run)}"
             record_failure(run, message, FailureKind.NOT_STARTED)
-        return end_attempt(run, job, arguments, worker)
+        outcome = decide(run, job, arguments.retries, is_stopped_by_user=worker.is_stopped_by_user)
+        append_event(run, AttemptEnded(time=time.time(), exit_code=exit_code, outcome=outcome))
+        print(f"Slurm job {job.id}: {outcome}")
+        if outcome != "requeued":
+            return 0 if outcome == "finished" else exit_code if exit_code > 0 else 1
+        return requeue(run, job, arguments)
 
 
 def acquire(stack: ExitStack, run: RunDirectory, job: SlurmJob) -> Lease | None:
-    """Wait for the lease of the run and for its worker's lock; return None if another node keeps them, or on a signal.
+    """Wait for the lease of the run and for its worker's lock; return None on a signal, or if another node keeps them.
 
     The lock is released again for the worker; the lease is held until the job ends.
     """
-    deadline = time.monotonic() + LOCK_SECONDS
+    deadline = time.monotonic() + 600.0
     while True:
         try:
             with run.hold_lock():
@@ -138,7 +140,7 @@ class Worker:
         while self.process.poll() is None:
             if lease.is_taken:
                 self.process.kill()
-            received = signal.sigtimedwait({*SIGNALS, signal.SIGCHLD}, max(0.0, min(POLL, stop_at - time.time())))
+            received = signal.sigtimedwait({*SIGNALS, signal.SIGCHLD}, max(0.0, min(0.5, stop_at - time.time())))
             number = received.si_signo if received else 0
             self.is_signalled |= number in SIGNALS
             if number == signal.SIGINT:
@@ -164,18 +166,13 @@ class Worker:
         return max(0.0, job.end - time.time() - needed)
 
 
-def end_attempt(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace, worker: Worker) -> int:
-    """Record how the attempt ended, and requeue the job unless the run is over."""
-    outcome, exit_code = decide(run, job, arguments, worker), worker.process.returncode
-    append_event(run, AttemptEnded(time=time.time(), exit_code=exit_code, outcome=outcome))
-    print(f"Slurm job {job.id}: {outcome}")
-    if outcome != "requeued":
-        return 0 if outcome == "finished" else exit_code if exit_code > 0 else 1
+def requeue(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> int:
+    """Let the job start again, or submit another one where the node may not requeue its own; return its exit code."""
     if limit := describe_limit(read_events(run), modified_time(run.checkpoint), arguments.max_requeues):
         record_failure(run, limit)
         return 1
     try:
-        commands.requeue(job.id)
+        commands.call("scontrol", "requeue", job.id)
     except commands.SlurmError as error:
         print(f"{error}; a follow-up job continues the run")
         script = run.runs_dir / SUBMISSIONS / job.name / f"{arguments.array}.sh"
@@ -184,15 +181,15 @@ def end_attempt(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace,
     return REQUEUED
 
 
-def decide(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace, worker: Worker) -> str:
+def decide(run: RunDirectory, job: SlurmJob, retries: int, *, is_stopped_by_user: bool) -> str:
     """Return the outcome; a cancelled job must not come back, and a preempted one comes back without our help."""
     event = read_last_event(run.journal) or {}
     if event.get("event") == RunState.FINISHED:
         return "finished"
     if event.get("event") == RunState.FAILED:
-        may_retry = event.get("kind") not in PERMANENT_FAILURES and count_failures(read_events(run)) < arguments.retries
+        may_retry = event.get("kind") not in PERMANENT_FAILURES and count_failures(read_events(run)) < retries
         return "requeued" if may_retry else "failed"
-    if worker.is_stopped_by_user:
+    if is_stopped_by_user:
         return "stopped"
     try:
         queued = commands.find_job(job.id)

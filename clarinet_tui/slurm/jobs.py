@@ -18,7 +18,7 @@ from clarinet_tui.runs.worker_log import read_last_line
 from clarinet_tui.slurm import commands
 from clarinet_tui.slurm.attempts import JobEnded, append_event, find_follow_up, is_fresh, read_events
 from clarinet_tui.slurm.commands import QueuedJob, SlurmError
-from clarinet_tui.text import format_time, printable
+from clarinet_tui.text import format_time
 from core.errors import InputError
 from core.events import Failed, FailureKind
 from core.files import replace_file
@@ -124,15 +124,6 @@ def update_jobs(runs_dir: Path, edit: Callable[[Jobs], Jobs]) -> Jobs:
         return after
 
 
-INTERVAL = 10.0
-"""Seconds between two questions to the controller."""
-PAUSE_AFTER_ERROR = 60.0
-CLOCK_TOLERANCE = 300.0
-DAY = 86400.0
-QUIET = frozenset({"", "CANCELLED", "COMPLETED"})
-"""Final states of jobs that need no message in a run that never started."""
-
-
 def refresh_jobs(runs_dir: Path, *, force: bool = False, now: Callable[[], float] = time.time) -> Jobs:
     """Return the jobs, after asking Slurm if the last answer is old; no other process asks meanwhile."""
     jobs = read_jobs(runs_dir)
@@ -150,7 +141,7 @@ def refresh_jobs(runs_dir: Path, *, force: bool = False, now: Callable[[], float
 
 
 def _is_recent(jobs: Jobs, now: float) -> bool:
-    return 0 <= now - jobs.checked_at < (PAUSE_AFTER_ERROR if jobs.problem else INTERVAL)
+    return 0 <= now - jobs.checked_at < (60.0 if jobs.problem else 10.0)
 
 
 def _ask(runs_dir: Path, jobs: Jobs, now: float) -> Jobs:
@@ -186,7 +177,8 @@ def _find_row(job: Job, queued: dict[str, QueuedJob]) -> QueuedJob | None:
     row = queued.get(job.id)
     if row is None or row.name != job.name:
         return None
-    return None if row.submitted is not None and row.submitted < job.submitted_at - CLOCK_TOLERANCE else row
+    is_earlier = row.submitted is not None and row.submitted < job.submitted_at - 300.0  # clocks may differ
+    return None if is_earlier else row
 
 
 def _settle(runs_dir: Path, job: Job, state: str, now: float) -> Job | None:
@@ -204,8 +196,8 @@ def _settle(runs_dir: Path, job: Job, state: str, now: float) -> Job | None:
         return job
     try:
         with run.hold_lock():
-            if state not in QUIET and not run.journal.exists():
-                last_line = printable(read_last_line(run))[:500]
+            if state not in ("", "CANCELLED", "COMPLETED") and not run.journal.exists():
+                last_line = read_last_line(run)
                 message = f"Slurm job {job.id} ended as {state} before the worker wrote to its journal"
                 message += f": {last_line}" if last_line else ""
                 append_failure(run.journal, Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED))
@@ -220,7 +212,7 @@ def describe_wait(job: Job) -> str:
     reason = job.reason or job.state.lower()
     if not job.start or job.is_held:
         return reason
-    is_soon = abs(job.start - time.time()) < DAY / 2
+    is_soon = abs(job.start - time.time()) < 43_200
     expected = time.strftime("%H:%M", time.localtime(job.start)) if is_soon else format_time(job.start)
     return f"{reason}, from {expected}"
 

@@ -4,9 +4,9 @@ A table is described once, without markup: a cell has the value that programs re
 emphasis, and a note. Escaping is the writers' work.
 
     table = make_table(["id", Column("accuracy", right=True)], [["6e3", Cell("83.61", "strong", value=83.612)]])
-    console.print(to_rich(table))                # tables.terminal
-    to_markdown(table), to_latex(table)          # tables.documents
-    write_csv(file, table.names, table.objects())  # tables.data
+    console.print(to_rich(table))
+    to_markdown(table), to_latex(table)
+    write_csv(file, table.names, table.objects())
 """
 
 from collections.abc import Iterable, Iterator, Sequence

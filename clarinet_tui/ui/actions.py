@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from clarinet_tui.place import LaunchOptions, StopResult
 from clarinet_tui.queue import requests
@@ -41,21 +41,19 @@ class ActionResult:
     """The launch form of a cloned run."""
 
 
-P = ParamSpec("P")
+Action = TypeVar("Action", bound=Callable[..., ActionResult])
 
 
-def changing(
-    action: Callable[Concatenate[RunActions, P], ActionResult],
-) -> Callable[Concatenate[RunActions, P], ActionResult]:
+def changing(action: Action) -> Action:
     """Refuse an action in an app that only watches."""
 
     @wraps(action)
-    def checked(self: RunActions, /, *args: P.args, **kwargs: P.kwargs) -> ActionResult:
+    def checked(*args: Any, **kwargs: Any) -> ActionResult:
         if is_read_only():
             raise InputError("this app is read-only: it shows runs and changes nothing")
-        return action(self, *args, **kwargs)
+        return action(*args, **kwargs)
 
-    return checked
+    return cast(Action, checked)
 
 
 @dataclass(frozen=True)

@@ -128,9 +128,9 @@ class ClarinetApp(OrderedInput, GuardedApp):
                 interval=1 / fps,
             ),
             MachineFeed(
-                runs_dir, data_dir, lambda machine: self.post_message(self.MachineRead(machine)), log, database=database
+                runs_dir, data_dir, lambda machine: self.call_later(self._show_machine, machine), log, database=database
             ),
-            lambda progress: self.post_message(self.InspectionChanged(progress)),
+            lambda progress: self.call_later(self._show_inspection, progress),
             self.preferences,
             now,
             glyphs,
@@ -250,18 +250,6 @@ class ClarinetApp(OrderedInput, GuardedApp):
             """A newer snapshot that is already waiting makes this one obsolete."""
             return isinstance(message, ClarinetApp.HistoryRead) and message.number > self.number
 
-    @dataclass(eq=False, repr=False)
-    class MachineRead(Message):
-        """Devices, queue or data have changed."""
-
-        machine: MachineSnapshot
-
-    @dataclass(eq=False, repr=False)
-    class InspectionChanged(Message):
-        """An inspection has started, made progress or ended."""
-
-        progress: InspectionProgress
-
     def _start_thread(self, work: Callable[[], object]) -> None:
         """Run `work` in a thread; whatever it raises is logged and shown."""
 
@@ -273,12 +261,12 @@ class ClarinetApp(OrderedInput, GuardedApp):
 
         self.run_worker(run, thread=True, exit_on_error=False)
 
-    def on_clarinet_app_machine_read(self, event: MachineRead) -> None:
-        self.state.machine = event.machine
+    def _show_machine(self, machine: MachineSnapshot) -> None:
+        self.state.machine = machine
         self._update_views()
 
-    def on_clarinet_app_inspection_changed(self, event: InspectionChanged) -> None:
-        progress = event.progress
+    def _show_inspection(self, progress: InspectionProgress) -> None:
+        """Show that an inspection has started, made progress or ended."""
         if not progress.has_ended:
             self.state.inspections[progress.run] = progress
         else:

@@ -13,6 +13,7 @@ from clarinet_tui.analysis.choices import COMPARED_FAMILIES
 
 if TYPE_CHECKING:
     from clarinet_tui.chart.cells import GlyphSet
+    from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.actions import RunActions
     from clarinet_tui.ui.feed.child_process import InspectionFeed
     from clarinet_tui.ui.feed.history_feed import HistoryFeed
@@ -76,11 +77,14 @@ class AppState:
 
         return InspectionFeed(self.runs_dir, self.data_dir, self.on_inspection)
 
+    def known_runs(self) -> list[RunRow]:
+        """Return the runs of the last snapshot: the listed ones, and those with curves."""
+        snapshot = self.snapshot
+        return [*snapshot.listing.rows, *(curves.run for curves in snapshot.curves.values())] if snapshot else []
+
     def compare(self, runs: tuple[str, ...]) -> None:
         """Select runs for the Compare view by id; one-step runs come first, as they are its left side."""
-        snapshot = self.snapshot
-        rows = [*snapshot.listing.rows, *(curves.run for curves in snapshot.curves.values())] if snapshot else []
-        two_step = {row.id for row in rows if row.family == COMPARED_FAMILIES[1]}
+        two_step = {row.id for row in self.known_runs() if row.family == COMPARED_FAMILIES[1]}
         self.compared_runs, self.compared_queries = tuple(sorted(runs, key=two_step.__contains__)), None
 
     def chart_glyphs(self) -> GlyphSet:

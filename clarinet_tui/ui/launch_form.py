@@ -77,7 +77,7 @@ def list_settings() -> Iterator[SettingSpec]:
 
 def allowed_values(setting: SettingSpec) -> tuple[str, ...]:
     """Return the allowed values of a choice or boolean; nothing for numbers and text."""
-    value_type = setting.plain_type
+    value_type = setting.type
     if isinstance(value_type, msgspec.inspect.LiteralType):
         return tuple(map(str, value_type.values))
     return ("true", "false") if isinstance(value_type, msgspec.inspect.BoolType) else ()
@@ -87,9 +87,9 @@ def parse_values(setting: SettingSpec, text: str) -> list[Any]:
     """Parse the typed values; text is a single value, including its commas."""
     from clarinet_tui.queue.sweep import parse_value
 
-    if isinstance(setting.plain_type, msgspec.inspect.StrType):
+    if isinstance(setting.type, msgspec.inspect.StrType):
         return [text]
     parts = [part.strip() for part in text.split(",")]
-    if isinstance(setting.plain_type, msgspec.inspect.LiteralType):
+    if isinstance(setting.type, msgspec.inspect.LiteralType):
         return parts
     return [parse_value(part) for part in parts]

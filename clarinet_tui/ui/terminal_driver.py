@@ -34,10 +34,8 @@ class QuietOutput:
 class TerminalDriver(LinuxDriver):
     """A terminal may vanish without SIGHUP: Textual would then read its end forever, and block on its output."""
 
-    def __init__(
-        self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
-    ) -> None:
-        super().__init__(app, debug=debug, mouse=mouse, size=size)
+    def __init__(self, app: App[Any], **options: Any) -> None:
+        super().__init__(app, **options)
         self._shown_app = app
         self._file = cast("Any", QuietOutput(cast("IO[str]", self._file)))
         self._watcher: Thread | None = None

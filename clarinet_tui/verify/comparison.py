@@ -36,9 +36,11 @@ class ReplayDifference:
 
     @property
     def size(self) -> float:
-        """The difference relative to the larger value; absolute for values below 1."""
+        """The difference relative to the larger value, absolute for values below 1; 0 for two NaN."""
         if self.recorded is None or self.replayed is None:
             return math.inf
+        if self.recorded == self.replayed or (math.isnan(self.recorded) and math.isnan(self.replayed)):
+            return 0.0
         size = abs(self.recorded - self.replayed) / max(1.0, abs(self.recorded), abs(self.replayed))
         return math.inf if math.isnan(size) else size
 
@@ -62,31 +64,18 @@ def compare_iterations(
     recorded: Iterable[Mapping[str, Any]], replayed: Mapping[int, Mapping[str, float | str]]
 ) -> ReplayComparison:
     """Compare every recorded metric of every recorded iteration; the version that recorded may have had fewer."""
-    rows = list(recorded)
+    rows = sorted(recorded, key=lambda row: row["iteration"])
     names = {name for row in rows for name in row if name not in NOT_METRICS and is_reproducible(name)}
-    iterations: list[int] = []
-    differences: list[ReplayDifference] = []
-    count = 0
+    compared: list[ReplayDifference] = []
     for row in rows:
-        iteration: int = row["iteration"]
-        iterations.append(iteration)
         expected = {name: value for name, value in row.items() if name in names}
-        metrics = {name: parse_number(value) for name, value in replayed.get(iteration, {}).items() if name in names}
+        metrics = replayed.get(row["iteration"], {})
         # Rounded as recorded: the nine digits of the journal represent every float32.
-        actual = {name: float(f"{float(value):.9g}") for name, value in metrics.items()}
-        for name in expected.keys() | actual.keys():
-            count += 1
-            difference = ReplayDifference(iteration, name, expected.get(name), actual.get(name))
-            if not _is_equal(difference.recorded, difference.replayed):
-                differences.append(difference)
-    differences.sort(key=lambda difference: (difference.iteration, difference.metric))
-    return ReplayComparison(min(iterations, default=0), max(iterations, default=0), count, tuple(differences))
-
-
-def _is_equal(recorded: float | None, replayed: float | None) -> bool:
-    if recorded is None or replayed is None:
-        return recorded is replayed
-    return recorded == replayed or (math.isnan(recorded) and math.isnan(replayed))
+        actual = {name: float(f"{parse_number(value):.9g}") for name, value in metrics.items() if name in names}
+        for name in sorted(expected.keys() | actual.keys()):
+            compared.append(ReplayDifference(row["iteration"], name, expected.get(name), actual.get(name)))
+    differences = tuple(difference for difference in compared if difference.size > 0)
+    return ReplayComparison(rows[0]["iteration"], rows[-1]["iteration"], len(compared), differences)
 
 
 def environment_differences(

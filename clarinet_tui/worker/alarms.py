@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from core.events import Alarmed, Evaluated, Event, Resumed, StageStarted, Started, Stepped
+from core.metrics import MINIMISED
 
 WINDOW = 200
 """Iterations that a rule looks at together."""
@@ -25,40 +26,25 @@ RuleResult = str | None
 NO_ALARMS: Sequence[Alarmed] = ()
 
 
-class Window:
-    """Sums over successive iterations; the rules ignore a metric that most iterations lack."""
+Window = list[dict[str, float]]
+"""The metrics of successive iterations; the rules ignore a metric that most of them lack."""
 
-    __slots__ = (
-        *("accuracy_count", "accuracy_sum", "ascent_count", "ascent_sum", "count"),
-        *("deviation_sum", "loss_count", "loss_sum", "min_lambda"),
-    )
 
-    def __init__(self) -> None:
-        self.count = self.loss_count = self.ascent_count = self.accuracy_count = 0
-        self.loss_sum = self.ascent_sum = self.accuracy_sum = self.deviation_sum = 0.0
-        self.min_lambda = 1.0
+def _values(window: Window, name: str) -> list[float]:
+    """Return the values of a metric; none if fewer than half of the iterations have it."""
+    values = [measured[name] for measured in window if name in measured]
+    return values if 2 * len(values) >= WINDOW else []
 
-    def add(self, measured: dict[str, float]) -> None:
-        self.count += 1
-        loss = measured.get("classification_loss", measured.get("surrogate_loss", measured.get("complementary_loss")))
-        if loss is not None:
-            self.loss_sum += loss
-            self.loss_count += 1
-        ascended = measured.get("ascended")
-        if ascended is not None:
-            self.ascent_sum += ascended
-            self.ascent_count += 1
-        accuracy = measured.get("discriminator_accuracy")
-        if accuracy is not None:
-            self.accuracy_sum += accuracy
-            self.deviation_sum += abs(accuracy - 50.0)
-            self.accuracy_count += 1
-            strength = measured.get("lambda", 1.0)
-            if strength < self.min_lambda:
-                self.min_lambda = strength
 
-    def mean_loss(self) -> float | None:
-        return self.loss_sum / self.loss_count if self.loss_count else None
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean_loss(window: Window) -> float | None:
+    """Return the mean of the loss that is minimised; None if there is none."""
+    found = (next((measured[name] for name in MINIMISED if name in measured), None) for measured in window)
+    losses = [loss for loss in found if loss is not None]
+    return _mean(losses) if losses else None
 
 
 @dataclass
@@ -82,11 +68,12 @@ class Stage:
 
 def ascent(window: Window) -> RuleResult:
     """Nearly every step is a gradient ascent: some L_k is always negative, and the loss is never descended."""
-    if 2 * window.ascent_count < WINDOW:
+    ascended = _values(window, "ascended")
+    if not ascended:
         return None
-    share = window.ascent_sum / window.ascent_count
+    share = _mean(ascended)
     if share >= 0.95:
-        return f"{100 * share:.0f} % of the last {window.ascent_count} steps were gradient ascents"
+        return f"{100 * share:.0f} % of the last {len(ascended)} steps were gradient ascents"
     return "" if share < 0.8 else None
 
 
@@ -96,27 +83,29 @@ def blind(window: Window) -> RuleResult:
     The accuracy of a confused D varies around 50 % by chance, by more than 1 % in batches of up to 1500 images; that of
     a constant output is exactly 50 %.
     """
-    if 2 * window.accuracy_count < WINDOW:
+    accuracies = _values(window, "discriminator_accuracy")
+    if not accuracies:
         return None
-    deviation = window.deviation_sum / window.accuracy_count
+    deviation = _mean([abs(accuracy - 50.0) for accuracy in accuracies])
     if deviation < 1.0:
-        return f"over {window.accuracy_count} iterations the discriminator's accuracy was 50 ± {deviation:.1f} %"
+        return f"over {len(accuracies)} iterations the discriminator's accuracy was 50 ± {deviation:.1f} %"
     return "" if deviation > 2.0 else None
 
 
 def unbeaten(window: Window) -> RuleResult:
     """D is always right although λ is close to its maximum."""
-    if 2 * window.accuracy_count < WINDOW:
+    accuracies = _values(window, "discriminator_accuracy")
+    if not accuracies:
         return None
-    accuracy = window.accuracy_sum / window.accuracy_count
-    if accuracy > 99.0 and window.min_lambda >= 0.9:
-        return f"over {window.accuracy_count} iterations the discriminator's accuracy was {accuracy:.1f} %"
+    accuracy = _mean(accuracies)
+    if accuracy > 99.0 and all(measured.get("lambda", 1.0) >= 0.9 for measured in window):
+        return f"over {len(accuracies)} iterations the discriminator's accuracy was {accuracy:.1f} %"
     return "" if accuracy < 97.0 else None
 
 
 def no_progress(window: Window, stage: Stage, iteration: int) -> RuleResult:
     """The loss is as high as at the start of the stage."""
-    loss = window.mean_loss()
+    loss = _mean_loss(window)
     if stage.first_loss is None or loss is None or iteration - stage.start < stage.patience:
         return None
     if loss > 0.99 * stage.first_loss:
@@ -219,7 +208,7 @@ class AlarmMonitor:
         self._total = iterations_total
         """Iterations of the whole run, if known: a longer run may start more slowly."""
         self._stage = Stage(patience=self._patience())
-        self._window = Window()
+        self._window: Window = []
         self._first: Window | None = None
         """The first iterations of a stage that started in this attempt."""
         self._open: set[str] = set()
@@ -236,7 +225,7 @@ class AlarmMonitor:
                 self._total = event.iterations_total
             case StageStarted():
                 self._stage = Stage(start=event.iteration, patience=self._patience())
-                self._window, self._first = Window(), Window()
+                self._window, self._first = [], []
                 return self._update(event, dict.fromkeys(ALARM_KINDS, ""))
             case Resumed():
                 self._stage.start = event.from_iteration
@@ -245,17 +234,17 @@ class AlarmMonitor:
     def _step(self, event: Stepped) -> Sequence[Alarmed]:
         measured, window = event.measured, self._window
         if self._first is not None:
-            self._first.add(measured)
-            if self._first.count == FIRST:
-                self._stage.first_loss, self._first = self._first.mean_loss(), None
+            self._first.append(measured)
+            if len(self._first) == FIRST:
+                self._stage.first_loss, self._first = _mean_loss(self._first), None
         if not event.is_finite:
-            self._window = Window()
+            self._window = []
             values = [f"{name} is {value}" for name, value in measured.items() if not math.isfinite(value)]
             return self._update(event, {"not-finite": ", ".join(values)})
-        window.add(measured)
-        if window.count < WINDOW:
+        window.append(measured)
+        if len(window) < WINDOW:
             return NO_ALARMS
-        self._window = Window()
+        self._window = []
         results = {
             "not-finite": "",
             "ascent": ascent(window),

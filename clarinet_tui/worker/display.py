@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from clarinet_tui.logs.event_text import describe_event, format_accuracies
 from clarinet_tui.runs.directory import RunDirectory
@@ -14,8 +14,6 @@ from core.events import Evaluated, Event, Resumed, StageStarted, Started, Steppe
 if TYPE_CHECKING:
     from rich.console import Console
 
-
-Display: TypeAlias = "LogDisplay | ProgressBar"
 JsonForm = Literal["lines", "array"]
 
 
@@ -26,7 +24,7 @@ def choose_display(
     json: JsonForm | None = None,
     queued: bool = False,
     out: TextIO | None = None,
-) -> Display:
+) -> "LogDisplay | ProgressBar":
     """`planned_iterations` of a resumed run are known from its journal."""
     out = out or sys.stdout
     if queued:

@@ -13,10 +13,9 @@ from typing import Any
 
 import psutil
 
-from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.device import Device, match_devices, memory_of_runs, select_device
 from clarinet_tui.devices.gpu_lock import hold_gpu
 from clarinet_tui.devices.local import DeviceReader, cpu_name
-from clarinet_tui.devices.placement import match_devices, memory_of_runs, select_device
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.text import printable
 from core.errors import InputError

@@ -16,12 +16,12 @@ from typing import TextIO, cast
 import msgspec
 
 from clarinet_tui.devices.gpu_lock import GpuInUseError
-from clarinet_tui.devices.other_gpus import describe_unused_gpus, torch_backend
+from clarinet_tui.devices.local import describe_unused_gpus, torch_backend
 from clarinet_tui.queue.local import ensure_supervisor_if_needed
-from clarinet_tui.queue.workers import GPU_IN_USE
+from clarinet_tui.queue.supervisor import GPU_IN_USE
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import file_size
-from clarinet_tui.runs.journal import JournalEvent, read_journal
+from clarinet_tui.runs.journal import read_first_event
 from clarinet_tui.runs.journal_writer import append_failure
 from clarinet_tui.runs.lock import is_batch_job
 from clarinet_tui.runs.worker_command import ALARM_VARIABLE, END_VARIABLE, take_hook_command
@@ -30,10 +30,10 @@ from clarinet_tui.slurm.attempts import SlurmJob, check_lease
 from clarinet_tui.streams import drop_failed_writes
 from clarinet_tui.text import printable
 from clarinet_tui.worker.alarms import AlarmMonitor
-from clarinet_tui.worker.display import Display, JsonForm, choose_display
+from clarinet_tui.worker.display import JsonForm, choose_display
 from clarinet_tui.worker.failure import make_failed
 from clarinet_tui.worker.hardware import hardware_kind, hold_first_gpu
-from clarinet_tui.worker.notifications import ON_END, EventHook, read_targets
+from clarinet_tui.worker.notifications import ON_ALARM, ON_END, EventHook, read_targets
 from clarinet_tui.worker.recorder import Recorder
 from clarinet_tui.worker.shared_stage1 import Stage1Sharing
 from core.config import RunConfig
@@ -107,9 +107,9 @@ def main() -> int:
         run.check_own("train")
         check_lease(run, SlurmJob.current().owner)
         gpu = hold_first_gpu(run, arguments.gpu, queued=arguments.queued, share=arguments.share_gpu)
-        refused, failed = remove_on_input_error(run, arguments.fresh), record_input_error(run, arguments.queued)
-        with run.hold_lock(), refused, gpu, failed:
-            return run_attempt(run, arguments, signals)
+        with run.hold_lock(), record_wrong_input(run, arguments), gpu:
+            configure_torch()
+            return TrainingAttempt(run, arguments, signals).run()
     except InputError as error:
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)
         return GPU_IN_USE if arguments.queued and isinstance(error, GpuInUseError) else 2
@@ -142,65 +142,21 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 @contextmanager
-def remove_on_input_error(run: RunDirectory, fresh: bool) -> Iterator[None]:
-    """Remove the directory of a new run that is refused before its first event."""
-    try:
-        yield
-    except InputError:
-        if fresh and not run.journal.exists():
-            shutil.rmtree(run.path)
-        raise
+def record_wrong_input(run: RunDirectory, arguments: argparse.Namespace) -> Iterator[None]:
+    """Record wrong input as a failure if the run is queued or has recorded events in this attempt.
 
-
-@contextmanager
-def record_input_error(run: RunDirectory, queued: bool) -> Iterator[None]:
-    """Record wrong input as a failure if the run is queued or has recorded events in this attempt."""
+    The directory of a new run that is refused before its first event is removed. A GPU in use is no failure.
+    """
     size = file_size(run.journal)
     try:
         yield
     except InputError as error:
-        if queued or file_size(run.journal) > size:
+        is_failure = arguments.queued and not isinstance(error, GpuInUseError)
+        if is_failure or file_size(run.journal) > size:
             append_failure(run.journal, make_failed(error, None))
+        if arguments.fresh and not run.journal.exists():
+            shutil.rmtree(run.path)
         raise
-
-
-def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopSignals) -> int:
-    configure_torch()
-    config = run.read_config()
-    if arguments.device:
-        config = msgspec.structs.replace(config, device=arguments.device)
-    planned = planned_iterations(run)
-    form: JsonForm | None = "array" if arguments.json_array else "lines" if arguments.json else None
-    display = choose_display(run, planned, json=form, queued=arguments.queued)
-    recorder = Recorder(run, config, display.notice, signals.is_stop_requested)
-    targets: tuple[str, ...] = ()
-    try:
-        targets = read_targets()
-    except InputError as error:  # a wrong choice does not end the run
-        display.notice(str(error))
-    hook = EventHook(run, config, take_hook_command(ALARM_VARIABLE), display.notice, targets=targets)
-    on_end = take_hook_command(END_VARIABLE)
-    signals.stop_after(arguments.time_limit)
-    attempt = TrainingAttempt(run, config, recorder, display, signals, hook, planned)
-    try:
-        attempt.train(arguments.data_dir, arguments.resume)
-    except InputError:
-        raise
-    except CheckpointAbandoned:
-        attempt.stop_without_checkpoint()
-    except Exception as error:  # noqa: BLE001 - any failure is recorded as an event
-        attempt.emit(make_failed(error, attempt.last))
-    finally:
-        recorder.close()
-        hook.close()
-        end_hook = EventHook(run, config, on_end, display.notice, option=ON_END, targets=targets)
-        if isinstance(attempt.last, Finished | Failed | Stopped):
-            end_hook.submit(attempt.last)
-        end_hook.close(timeout=35.0)
-        display.close()
-    if not recorder.is_durable or isinstance(attempt.last, Failed):
-        return 1
-    return 0 if isinstance(attempt.last, Finished) else 128 + signals.received
 
 
 def configure_torch() -> None:
@@ -222,27 +178,55 @@ def train_first_iterations(
 class TrainingAttempt:
     """One process's work on a run, from start or resume to its end; every event is recorded and shown."""
 
-    def __init__(
-        self,
-        run: RunDirectory,
-        config: RunConfig,
-        recorder: Recorder,
-        display: Display,
-        signals: StopSignals,
-        hook: EventHook,
-        planned_iterations: int,
-    ) -> None:
-        self.last: Event | None = None
+    def __init__(self, run: RunDirectory, arguments: argparse.Namespace, signals: StopSignals) -> None:
+        self._run, self._arguments, self._signals = run, arguments, signals
+        self._config = run.read_config()
+        if arguments.device:
+            self._config = msgspec.structs.replace(self._config, device=arguments.device)
+        planned = (read_first_event(run.journal) or {}).get("iterations_total") or 0
+        form: JsonForm | None = "array" if arguments.json_array else "lines" if arguments.json else None
+        self._display = choose_display(run, planned, json=form, queued=arguments.queued)
+        self._recorder = Recorder(run, self._config, self._display.notice, signals.is_stop_requested)
+        self._monitor = AlarmMonitor(planned)
+        targets: tuple[str, ...] = ()
+        try:
+            targets = read_targets()
+        except InputError as error:  # a wrong choice does not end the run
+            self._display.notice(str(error))
+        self._on_alarm, self._on_end = (
+            EventHook(run, self._config, take_hook_command(name), self._display.notice, option=option, targets=targets)
+            for option, name in ((ON_ALARM, ALARM_VARIABLE), (ON_END, END_VARIABLE))
+        )
+        self._last: Event | None = None
         self._saved = 0
         """The iteration of the last checkpoint."""
         self._is_saving = False
         """Whether the last checkpoint was begun and not completed."""
-        self._run, self._config = run, config
-        self._recorder, self._display, self._signals, self._hook = recorder, display, signals, hook
-        self._monitor = AlarmMonitor(planned_iterations)
 
-    def emit(self, event: Event) -> None:
-        self.last = event
+    def run(self) -> int:
+        """Train, and return the exit code of the process."""
+        self._signals.stop_after(self._arguments.time_limit)
+        try:
+            self._train()
+        except InputError:
+            raise
+        except CheckpointAbandoned:
+            self._stop_without_checkpoint()
+        except Exception as error:  # noqa: BLE001 - any failure is recorded as an event
+            self._emit(make_failed(error, self._last))
+        finally:
+            self._recorder.close()
+            self._on_alarm.close()
+            if isinstance(self._last, Finished | Failed | Stopped):
+                self._on_end.submit(self._last)
+            self._on_end.close(timeout=35.0)
+            self._display.close()
+        if not self._recorder.is_durable or isinstance(self._last, Failed):
+            return 1
+        return 0 if isinstance(self._last, Finished) else 128 + self._signals.received
+
+    def _emit(self, event: Event) -> None:
+        self._last = event
         if isinstance(event, Resumed | Checkpointed):
             self._saved = event.from_iteration if isinstance(event, Resumed) else event.iteration
             self._is_saving = False
@@ -251,27 +235,27 @@ class TrainingAttempt:
         if isinstance(event, Started) and (notice := describe_small_data(self._config, event)):
             self._notice(notice)
         for alarm in self._monitor.observe(event):
-            self.emit(alarm)
+            self._emit(alarm)
             if not alarm.over:
-                self._hook.submit(alarm)
+                self._on_alarm.submit(alarm)
 
-    def train(self, data_dir: Path, resume: bool) -> None:
+    def _train(self) -> None:
         from core.training.train import prepare, train
 
-        device, data = prepare(self._config, data_dir, self._display.show_preparation)
+        device, data = prepare(self._config, self._arguments.data_dir, self._display.show_preparation)
         self._recorder.device = device
         is_chosen_here = device == "cpu" and self._run.read_config().device == "auto"
         if is_chosen_here and (unused := describe_unused_gpus(torch_backend())):
             self._display.notice(unused)
         with Stage1Sharing(self._run, self._config, data, hardware_kind(device), self._notice) as stage1:
-            if not resume and not stage1.prepare(self._signals.is_stop_requested):
-                self.emit(Stopped(iteration=0))
+            if not self._arguments.resume and not stage1.prepare(self._signals.is_stop_requested):
+                self._emit(Stopped(iteration=0))
                 return
             events = train(
                 self._config,
                 data=data,
                 checkpoint_dir=self._run.path,
-                resume=resume,
+                resume=self._arguments.resume,
                 pseudo_labels=stage1.labels,
                 should_stop=self._signals.is_stop_requested,
                 before_checkpoint=self._before_checkpoint,
@@ -280,19 +264,19 @@ class TrainingAttempt:
                 for event in events:
                     if isinstance(event, Stopped) and self._signals.time_is_over:
                         self._notice("the time limit is reached")
-                    self.emit(self._check_saved(stage1.process_event(event)))
+                    self._emit(self._check_saved(stage1.process_event(event)))
             except CheckpointAbandoned as abandoned:
                 with suppress(CheckpointAbandoned):  # otherwise the generator is closed, and saves a checkpoint
                     cast("Generator[Event]", events).throw(abandoned)
                 raise
 
-    def stop_without_checkpoint(self) -> None:
+    def _stop_without_checkpoint(self) -> None:
         """Record a stop whose checkpoint the user did not wait for, and what was lost."""
         iteration, seconds = self._position()
         if iteration > self._saved:
             lost = f"no checkpoint was saved: iterations {self._saved + 1} to {iteration} are lost and trained again"
             self._notice(f"{lost} when the run is resumed")
-        self.emit(Stopped(iteration=iteration, seconds=seconds))
+        self._emit(Stopped(iteration=iteration, seconds=seconds))
 
     def _before_checkpoint(self) -> None:
         self._is_saving = True
@@ -307,11 +291,11 @@ class TrainingAttempt:
 
     def _notice(self, message: str) -> None:
         iteration, seconds = self._position()
-        self.emit(Noticed(iteration=iteration, message=message, seconds=seconds))
+        self._emit(Noticed(iteration=iteration, message=message, seconds=seconds))
 
     def _position(self) -> tuple[int, float]:
         """Return the iteration and the training time of the last event."""
-        return getattr(self.last, "iteration", self._saved), self.last.seconds if self.last else 0.0
+        return getattr(self._last, "iteration", self._saved), self._last.seconds if self._last else 0.0
 
 
 def describe_small_data(config: RunConfig, started: Started) -> str | None:
@@ -329,13 +313,6 @@ def describe_small_data(config: RunConfig, started: Started) -> str | None:
         total = started.iterations_total
         return f"the training has only {total} iterations for {images} images: lower batch_size or raise epochs"
     return None
-
-
-def planned_iterations(run: RunDirectory) -> int:
-    """Return the number of iterations in the journal's first event; 0 for a new run."""
-    first = next(read_journal(run.journal), None)
-    planned = first.fields.get("iterations_total") if isinstance(first, JournalEvent) else None
-    return planned if isinstance(planned, int) else 0
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from queue import Empty, SimpleQueue
 from urllib.error import URLError
 from urllib.parse import urlsplit
 
-from clarinet_tui.queue.workers import start_detached
+from clarinet_tui.queue.supervisor import start_detached
 from clarinet_tui.runs.directory import RunDirectory, read_toml
 from clarinet_tui.runs.files import open_append
 from clarinet_tui.runs.worker_log import format_timestamp
@@ -31,8 +31,9 @@ from clarinet_tui.streams import FALLBACK
 from clarinet_tui.text import format_task, printable
 from core.config import RunConfig
 from core.errors import InputError
-from core.events import Alarmed, Event, Failed, Finished, Stopped
+from core.events import Alarmed, Failed, Finished, Stopped
 
+HookEvent = Alarmed | Finished | Failed | Stopped
 ON_ALARM, ON_END = "--on-alarm", "--on-end"
 NOTIFY_VARIABLE = "CLARINET_NOTIFY"
 EXPECTED = "expected bell, desktop, ntfy://HOST/TOPIC or https://…"
@@ -74,14 +75,14 @@ class EventHook:
         """`seconds` is the time limit of a command, `targets` are those of notifications."""
         self._run, self._config, self._command, self._notify = run, config, list(command), notify
         self._seconds, self._option, self._targets = seconds, option, targets
-        self._events: SimpleQueue[Event | None] = SimpleQueue()
+        self._events: SimpleQueue[HookEvent | None] = SimpleQueue()
         self._has_failed = False
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._process_events, name=option.strip("-"), daemon=True)
         if self._command or self._targets:
             self._thread.start()
 
-    def submit(self, event: Event) -> None:
+    def submit(self, event: HookEvent) -> None:
         if self._thread.ident is not None:
             self._events.put(event)
 
@@ -96,31 +97,28 @@ class EventHook:
     def _process_events(self) -> None:
         with suppress(Empty):
             while (event := self._events.get(block=not self._ending.is_set())) is not None:
+                fields = self._variables(event)
+                label = fields.get("CLARINET_ALARM") or fields["CLARINET_STATE"]
                 try:
                     if self._command:
-                        self._run_command(event)
+                        self._run_command(label, fields)
                 except (OSError, InputError) as error:
                     self._report(str(error))
                 if self._targets and not self._ending.is_set():
-                    self._send_notifications(event)
+                    self._send_notifications(label, fields)
 
-    def _send_notifications(self, event: Event) -> None:
-        fields = self._variables(event)
-        title = f"{self._config.method} on {format_task(self._config.task)}, seed {self._config.seed}: {_label(event)}"
+    def _send_notifications(self, label: str, fields: Mapping[str, str]) -> None:
+        title = f"{self._config.method} on {format_task(self._config.task)}, seed {self._config.seed}: {label}"
         message = fields["CLARINET_MESSAGE"] or f"run {self._run.id}"
         public = {name.removeprefix("CLARINET_").lower(): value for name, value in fields.items()}
         for target in self._targets:
             if problem := send(target, printable(title), message, public):
                 self._report_once(problem)
 
-    def _run_command(self, event: Event) -> None:
-        log = open_append(self._run.log, 0o600)
-        try:
-            line = f"{format_timestamp(time.time())} {self._option} for {printable(_label(event))}\n"
-            os.write(log, line.encode())
-        finally:
-            os.close(log)
-        process = start_detached(self._command, self._run.log, env={**os.environ, **self._variables(event)})
+    def _run_command(self, label: str, fields: Mapping[str, str]) -> None:
+        with os.fdopen(open_append(self._run.log, 0o600), "a") as log:
+            log.write(f"{format_timestamp(time.time())} {self._option} for {label}\n")
+        process = start_detached(self._command, self._run.log, env={**os.environ, **fields})
         if not self._has_ended(process):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -139,11 +137,11 @@ class EventHook:
             seconds_left -= 0.5
         return process.poll() is not None
 
-    def _variables(self, event: Event) -> dict[str, str]:
+    def _variables(self, event: HookEvent) -> dict[str, str]:
         """Return the environment variables for the command."""
         variables = {
             "CLARINET_RUN": self._run.id,
-            "CLARINET_ITERATION": str(getattr(event, "iteration", 0)),
+            "CLARINET_ITERATION": str(event.iteration),
             "CLARINET_METHOD": self._config.method,
             "CLARINET_TASK": self._config.task,
             "CLARINET_SEED": str(self._config.seed),
@@ -162,7 +160,7 @@ class EventHook:
             self._notify(message)
 
 
-def event_variables(event: Event) -> dict[str, str]:
+def event_variables(event: HookEvent) -> dict[str, str]:
     """Return the variables of an alarm, or of the end of a run."""
     match event:
         case Alarmed():
@@ -179,11 +177,6 @@ def event_variables(event: Event) -> dict[str, str]:
             return {"CLARINET_STATE": "failed", "CLARINET_MESSAGE": event.message}
         case Stopped():
             return {"CLARINET_STATE": "stopped", "CLARINET_MESSAGE": f"at iteration {event.iteration}"}
-    return {"CLARINET_MESSAGE": ""}
-
-
-def _label(event: Event) -> str:
-    return event.kind if isinstance(event, Alarmed) else event_variables(event).get("CLARINET_STATE", "event")
 
 
 def read_targets(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:

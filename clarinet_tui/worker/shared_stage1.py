@@ -46,11 +46,12 @@ class Stage1Sharing:
         self._run, self._notify, self._poll_seconds = run, notify, poll_seconds
         self._size, self._classes = len(data.source_train), len(data.classes)
         method = find_method(config.method)
-        self._stage, self._takes_labels = method.stages[0].name, method.takes_stage1_labels
+        self._stage, self._reuses_labels = method.stages[0].name, method.reuses_stage1_labels
         key = stage1_key(config, data, device)
         self._directory: Stage1Directory | None = None
         self._origin: Stage1Origin | None = None
-        self._lock: ExitStack | None = None
+        self._lock = ExitStack()
+        self._has_lock = False
         self._joined = False
         """Whether the run has taken the labels, claimed them or found another run that makes them."""
         self._notified: set[str] = set()
@@ -71,7 +72,7 @@ class Stage1Sharing:
         self._joined = True
         if self._directory is None:
             return True
-        if not self._takes_labels:
+        if not self._reuses_labels:
             self._try_to_claim(self._directory, self._stage)
             return True
         try:
@@ -114,14 +115,12 @@ class Stage1Sharing:
 
     def _acquire(self, directory: Stage1Directory) -> bool:
         """Return whether this run holds the lock."""
-        if self._lock is not None:
-            return True
-        with ExitStack() as stack:
+        if not self._has_lock:
             try:
-                stack.enter_context(directory.hold_lock())
+                self._lock.enter_context(directory.hold_lock())
             except LockHeldError:
                 return False
-            self._lock = stack.pop_all()
+            self._has_lock = True
         return True
 
     def _try_to_claim(self, directory: Stage1Directory, stage: str) -> None:
@@ -156,9 +155,8 @@ class Stage1Sharing:
         self._notify(f"stage 1 is not shared with other runs: {error}")
 
     def _release(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        self._lock.close()
+        self._has_lock = False
 
     def _notify_once(self, message: str) -> None:
         if message not in self._notified:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -17,25 +16,6 @@ def normalise(images: Tensor, channels_last: bool) -> Tensor:
     """Convert bytes (B,H,W,C) to floats in [-1, 1], (B,C,H,W)."""
     scaled = images.permute(0, 3, 1, 2).to(torch.float32).mul_(1 / 127.5).sub_(1)
     return scaled if channels_last else scaled.contiguous()
-
-
-class Images(Protocol):
-    """A domain's images, on the device or streamed."""
-
-    def __len__(self) -> int: ...
-
-    @property
-    def values(self) -> int:
-        """The number of values of one image."""
-        ...
-
-    def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
-        """Yield normalised images in the given order, batch by batch, a short last batch included."""
-        ...
-
-    def close(self) -> None:
-        """End the processes that read images."""
-        ...
 
 
 class ResidentImages:
@@ -55,15 +35,17 @@ class ResidentImages:
 
     @property
     def values(self) -> int:
+        """The number of values of one image."""
         return self._images[:1].numel()
 
     def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
+        """Yield normalised images in the given order, batch by batch, a short last batch included."""
         for chosen in torch.split(order, batch_size):
             images = self._images[chosen]
             yield images if self._is_normalised else normalise(images, self._channels_last)
 
     def close(self) -> None:
-        pass
+        """End the processes that read images, of which there are none."""
 
 
 class StreamedImages:
@@ -98,6 +80,9 @@ class StreamedImages:
 
     def close(self) -> None:
         self._loader._iterator = None  # its finalizer ends the processes
+
+
+Images = ResidentImages | StreamedImages
 
 
 class _BatchDataset(torch.utils.data.Dataset[Tensor]):

@@ -12,7 +12,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -89,8 +89,6 @@ MAGIC = b"clarinet pixels\1"
 PREFIX = "decoded-"
 UNUSED_SECONDS = 30 * 24 * 3600
 """Files that no run has used for this time are removed."""
-CHUNK = 2**24
-WAIT_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -129,8 +127,7 @@ class CachedArray:
                 temporary = self.path.with_name(f"{self.path.name}-{os.getpid()}")
                 with atomic_writer(self.path, 0o600, temporary=temporary) as file:
                     file.write(MAGIC)
-                    for chunk in _chunks(x):
-                        file.write(chunk)
+                    file.write(x.reshape(-1).data)
                     file.write(_checksum(x))
         except OSError:
             return
@@ -144,8 +141,8 @@ class CachedArray:
             yield
             return
         with lock:
-            while not _try_lock(lock.fileno()):
-                time.sleep(WAIT_SECONDS)
+            with suppress(OSError):  # file systems without locks have none
+                fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
 
@@ -180,25 +177,5 @@ def read_or_make(cached: CachedArray | None, make: Callable[[], NDArray[np.uint8
     return kept
 
 
-def _try_lock(descriptor: int) -> bool:
-    """Return False if another process has the lock; file systems without locks have none."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
 def _checksum(x: NDArray[np.uint8]) -> bytes:
-    value = 0
-    for chunk in _chunks(x):
-        value = zlib.crc32(chunk, value)
-    return value.to_bytes(4, "little")
-
-
-def _chunks(x: NDArray[np.uint8]) -> Iterator[memoryview]:
-    flat = x.reshape(-1)
-    for start in range(0, flat.size, CHUNK):
-        yield flat[start : start + CHUNK].data
+    return zlib.crc32(x.reshape(-1).data).to_bytes(4, "little")

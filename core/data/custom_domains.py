@@ -4,7 +4,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ REPORT_EVERY = 64
 SHAPE_TYPE = np.dtype("<i4")
 """How the three numbers of a shape are kept."""
 GREY_MODES = {"1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F"}
+UNKNOWN: Shape = (0, 0, 0)
+"""The shape of images in files whose sizes were not read yet."""
 MIN_BATCHES = 10
 """Batches that an epoch should have."""
 MIN_BATCH_SIZE = 8
@@ -42,24 +44,14 @@ MIN_BATCH_SIZE = 8
 # -- images in folders, one folder for each class --------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class FolderListing:
-    """The image files under one folder and the class of each; no classes if they lie in the folder itself."""
-
-    folder: Path
-    paths: tuple[Path, ...]
-    y: tuple[int, ...]
-    names: tuple[str, ...] | None
-
-
-def list_folder(folder: Path) -> FolderListing:
-    """List the images of every class folder; without class folders, list unlabelled images."""
+def list_folder(folder: Path) -> Split:
+    """List the images of every class folder, or unlabelled ones without class folders; their shape is UNKNOWN yet."""
     class_folders = sorted((path for path in _visible(folder) if path.is_dir()), key=lambda path: _sort_key(path.name))
     if not class_folders:
         unlabelled = _image_files(folder)
         if not unlabelled:
             raise InputError(f"{folder}: contains no images (png, jpg, jpeg), neither directly nor in class folders")
-        return FolderListing(folder, unlabelled, (-1,) * len(unlabelled), None)
+        return Split(str(folder), FileImages(unlabelled, UNKNOWN), np.full(len(unlabelled), -1, dtype=np.int64))
     paths: list[Path] = []
     labels: list[int] = []
     for number, class_folder in enumerate(class_folders):
@@ -71,7 +63,8 @@ def list_folder(folder: Path) -> FolderListing:
         inner = next((path for path in class_folders if any(child.is_dir() for child in _visible(path))), None)
         hint = f"; if the classes are in {inner}, name that folder" if inner else ""
         raise InputError(f"{folder}: its folders contain no images (png, jpg, jpeg){hint}")
-    return FolderListing(folder, tuple(paths), tuple(labels), tuple(path.name for path in class_folders))
+    names = tuple(path.name for path in class_folders)
+    return Split(str(folder), FileImages(paths, UNKNOWN), np.array(labels, dtype=np.int64), None, names)
 
 
 def pictures_below(folder: Path) -> Iterator[Path]:
@@ -90,7 +83,7 @@ def sort_class_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def folder_shape(
-    listings: Sequence[FolderListing],
+    paths: Sequence[Path],
     image_size: int,
     *,
     cut: bool = False,
@@ -98,7 +91,6 @@ def folder_shape(
     progress: Progress = lambda done, total: None,
 ) -> tuple[Shape, str | None]:
     """Return the shape that all images are decoded to, and a note if that resizes them."""
-    paths = [path for listing in listings for path in listing.paths]
     cached = find_cached(paths, ("shape",), (3 * SHAPE_TYPE.itemsize,), cache)
     kept = read_or_make(cached, lambda: np.array(_read_shape(paths, progress), SHAPE_TYPE).view(np.uint8))
     height, width, channels = kept.view(SHAPE_TYPE).tolist()
@@ -125,10 +117,8 @@ def _read_shape(paths: Sequence[Path], progress: Progress) -> Shape:
     return height, width, 3 if has_colour else 1
 
 
-def _image_files(folder: Path) -> tuple[Path, ...]:
-    return tuple(
-        sorted(path for path in _visible(folder) if path.suffix.lower() in PICTURE_SUFFIXES and path.is_file())
-    )
+def _image_files(folder: Path) -> list[Path]:
+    return sorted(path for path in _visible(folder) if path.suffix.lower() in PICTURE_SUFFIXES and path.is_file())
 
 
 def _visible(folder: Path) -> list[Path]:
@@ -274,37 +264,29 @@ def read_custom_domain(
     """Read the training images and, if the folder separates them, the test images."""
     folder = domain.folder
     if folder is not None and folder.is_file():
-        return DomainSplits(domain.name, domain.title, read_arrays(folder, scratch), None, folder=str(folder))
+        return DomainSplits(domain, read_arrays(folder, scratch), None)
     if folder is None or not folder.is_dir():
         raise InputError(f"{folder}: no such directory")
     train, test = _read_split(folder, "train", scratch), _read_split(folder, "test", scratch)
     if train is None and test is not None:
         raise InputError(f"{folder}: has test images but no training images; add train.npz or train/<class>/")
-    parts = [part for part in (train or list_folder(folder), test) if part is not None]
-    listings = [part for part in parts if isinstance(part, FolderListing)]
-    notes = []
-    if listings:
+    splits = [split for split in (list_folder(folder) if train is None else train, test) if split is not None]
+    paths = [path for split in splits if isinstance(split.images, FileImages) for path in split.images.paths]
+    note = None
+    if paths:
         count = partial(progress, f"Reading sizes of {domain.title}")
-        shape, note = folder_shape(listings, image_size, cut=cut, cache=scratch.cache_folder(), progress=count)
-        if note:
-            notes.append(f"{domain.title}: {note}")
-    splits: list[Split] = []
-    for part in parts:
-        if isinstance(part, FolderListing):
-            y = np.array(part.y, dtype=np.int64)
-            part = Split(str(part.folder), FileImages(part.paths, shape, cut), y, None, part.names)
-        splits.append(part)
-    return DomainSplits(
-        domain.name,
-        domain.title,
-        splits[0],
-        splits[1] if test is not None else None,
-        folder=str(folder),
-        notes=tuple(notes),
-    )
+        shape, note = folder_shape(paths, image_size, cut=cut, cache=scratch.cache_folder(), progress=count)
+        splits = [
+            replace(split, images=FileImages(split.images.paths, shape, cut))
+            if isinstance(split.images, FileImages)
+            else split
+            for split in splits
+        ]
+    notes = (f"{domain.title}: {note}",) if note else ()
+    return DomainSplits(domain, splits[0], splits[1] if test is not None else None, notes)
 
 
-def _read_split(folder: Path, name: str, scratch: Scratch) -> Split | FolderListing | None:
+def _read_split(folder: Path, name: str, scratch: Scratch) -> Split | None:
     arrays = folder / f"{name}.npz"
     if arrays.exists():
         return read_arrays(arrays, scratch)

@@ -1,19 +1,20 @@
-"""The known digit domains: their files in every published format, readers of those, and generation of missing ones."""
+"""The known digit domains: their files in every published format, read, generated, listed and verified."""
 
 import bz2
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.data.cache import Scratch
-from core.data.custom_domains import read_arrays
-from core.data.images import ArrayImages, FileImages, ProgressCallback, read_images
+from core.data.custom_domains import count_images, read_arrays
+from core.data.images import ArrayImages, FileImages, Progress, ProgressCallback, read_images
+from core.data.labels import encode_labels
 from core.data.synthetic import (
     DEFAULT_SIZES,
     GENERATED_FILES,
@@ -30,7 +31,7 @@ from core.data.synthetic import (
 from core.data.task_data import DomainSplits, Split
 from core.errors import InputError
 from core.random_streams import stream_seed
-from core.tasks import DOMAINS_BY_NAME, Domain
+from core.tasks import DOMAINS_BY_NAME, Domain, Shape
 
 SPLITS = ("train", "test")
 MNIST_RAW = Path("MNIST", "raw")
@@ -39,25 +40,6 @@ USPS_FILES = ("usps.bz2", "usps.t.bz2")
 SVHN_FILES = ("train_32x32.mat", "test_32x32.mat")
 SYNTH_FILES = ("synth_train_32x32.mat", "synth_test_32x32.mat")
 MNISTM_FILES = ("mnist_m_train_labels.txt", "mnist_m_test_labels.txt")
-
-PUBLISHED_SIZES = {
-    "mnist": (60000, 10000),
-    "usps": (7291, 2007),
-    "svhn": (73257, 26032),
-    "mnistm": (59001, 9001),
-    "synth": (479400, 9553),
-    "digits": (1437, 360),
-}
-"""Published numbers of training and test images; UCI digits are in Clarinet's own fixed split."""
-
-GET_COMMANDS = {
-    "mnist": "clarinet data fetch mnist",
-    "usps": "clarinet data fetch usps",
-    "svhn": "clarinet data fetch svhn",
-    "mnistm": "clarinet data make mnistm",
-    "synth": "clarinet data make synth",
-}
-"""The command that gets a missing domain."""
 
 
 class FileFormat(StrEnum):
@@ -68,9 +50,44 @@ class FileFormat(StrEnum):
     """SYN-DIGITS as its authors published it."""
     ARRAYS = "arrays"
     """train.npz and test.npz."""
-    GENERATED = "made"
+    GENERATED = "generated"
     BUNDLED = "bundled"
     """UCI digits, which come with scikit-learn."""
+
+
+@dataclass(frozen=True)
+class PublishedDomain:
+    """How a known domain is published."""
+
+    sizes: tuple[int, int]
+    """The numbers of training and test images."""
+    command: str
+    """Gets the domain if it is missing."""
+    format: FileFormat
+    files: tuple[str, ...]
+    folders: tuple[Path, ...] = (Path(),)
+    """The folders, in that of the domain, that may have the files."""
+    shape: Shape | None = None
+
+
+PUBLISHED = {
+    "mnist": PublishedDomain(
+        (60000, 10000), "clarinet data fetch mnist", FileFormat.TORCHVISION, MNIST_FILES, (MNIST_RAW,), (28, 28, 1)
+    ),
+    "usps": PublishedDomain(
+        (7291, 2007), "clarinet data fetch usps", FileFormat.TORCHVISION, USPS_FILES, shape=(16, 16, 1)
+    ),
+    "svhn": PublishedDomain(
+        (73257, 26032), "clarinet data fetch svhn", FileFormat.TORCHVISION, SVHN_FILES, shape=(32, 32, 3)
+    ),
+    "mnistm": PublishedDomain(
+        (59001, 9001), "clarinet data make mnistm", FileFormat.RELEASE, MNISTM_FILES, (Path(), Path("mnist_m"))
+    ),
+    "synth": PublishedDomain(
+        (479400, 9553), "clarinet data make synth", FileFormat.ORIGINAL, SYNTH_FILES, shape=(32, 32, 3)
+    ),
+    "digits": PublishedDomain((1437, 360), "", FileFormat.BUNDLED, (), shape=(8, 8, 1)),  # in a fixed split of our own
+}
 
 
 @dataclass(frozen=True)
@@ -85,27 +102,15 @@ class DomainFiles:
         return self.format is FileFormat.GENERATED
 
 
-_PUBLISHED_FILES = {
-    "mnist": (FileFormat.TORCHVISION, (MNIST_RAW,), MNIST_FILES),
-    "usps": (FileFormat.TORCHVISION, (Path(),), USPS_FILES),
-    "svhn": (FileFormat.TORCHVISION, (Path(),), SVHN_FILES),
-    "mnistm": (FileFormat.RELEASE, (Path(), Path("mnist_m")), MNISTM_FILES),
-    "synth": (FileFormat.ORIGINAL, (Path(),), SYNTH_FILES),
-}
-"""For each domain its format, the subfolders that may hold it, and its files."""
-
-
 def find_domain_files(name: str, data_dir: Path) -> DomainFiles | None:
     """Return the best files present: published ones before arrays, arrays before generated ones."""
-    home = data_dir / name
-    if name == "digits" and not _has_files(home, "train.npz"):
-        return DomainFiles(FileFormat.BUNDLED, home)
-    if name in _PUBLISHED_FILES:
-        file_format, subfolders, files = _PUBLISHED_FILES[name]
-        for subfolder in subfolders:
-            if _has_files(home / subfolder, *files):
-                return DomainFiles(file_format, home / subfolder)
-    if _has_files(home, "train.npz"):
+    home, published = data_dir / name, PUBLISHED[name]
+    has_arrays = _has_files(home, "train.npz")
+    if published.files or not has_arrays:  # arrays replace the digits of scikit-learn
+        for folder in published.folders:
+            if _has_files(home / folder, *published.files):
+                return DomainFiles(published.format, home / folder)
+    if has_arrays:
         return DomainFiles(FileFormat.ARRAYS, home)
     return DomainFiles(FileFormat.GENERATED, home) if _has_files(home, *GENERATED_FILES) else None
 
@@ -115,7 +120,6 @@ def _has_files(folder: Path, *files: str) -> bool:
 
 
 IDX_IMAGES, IDX_LABELS = 2051, 2049
-UCI_TRAIN = 1437
 MAT_DAMAGE = (OSError, ValueError, LookupError, TypeError, NotImplementedError, zlib.error)
 """What reading a damaged MATLAB file raises, beside MatReadError."""
 
@@ -164,8 +168,9 @@ def read_uci(train: bool) -> Digits:
 
     bundle = load_digits()
     x = np.rint(bundle.images * (255 / 16)).astype(np.uint8)[..., None]
+    count, _ = PUBLISHED["digits"].sizes
     order = np.random.default_rng(stream_seed(0, "digits", "split")).permutation(len(x))
-    rows = np.sort(order[:UCI_TRAIN] if train else order[UCI_TRAIN:])
+    rows = np.sort(order[:count] if train else order[count:])
     return x[rows], bundle.target.astype(np.int64)[rows]
 
 
@@ -216,18 +221,18 @@ def read_digit_domain(domain: Domain, data_dir: Path, scratch: Scratch, progress
         except OSError:
             notes.append(f"{domain.title} was not kept: the data folder cannot be written")
         train, test = (_make_split(f"{domain.title}, generated", part) for part in (generated.train, generated.test))
-        return DomainSplits(domain.name, domain.title, train, test, notes=tuple(notes))
+        return DomainSplits(domain, train, test, tuple(notes))
     if files is None:
         raise missing_domain_error(domain.name, data_dir)
     train, test = read_domain_files(domain.name, files, scratch)
-    counts, published = (len(train), len(test)), PUBLISHED_SIZES[domain.name]
+    counts, published = (len(train), len(test)), PUBLISHED[domain.name].sizes
     notes = []
     if files.is_generated:
         notes = [f"{domain.title} is {read_record(files.folder).description}"]
     elif counts != published:
         sizes = f"{counts[0]} + {counts[1]} images, published with {published[0]} + {published[1]}"
         notes = [f"{domain.title}: {sizes}"]
-    return DomainSplits(domain.name, domain.title, train, test, notes=tuple(notes))
+    return DomainSplits(domain, train, test, tuple(notes))
 
 
 def read_domain_files(name: str, files: DomainFiles, scratch: Scratch) -> tuple[Split, Split]:
@@ -241,14 +246,14 @@ def read_domain_files(name: str, files: DomainFiles, scratch: Scratch) -> tuple[
         case FileFormat.RELEASE:
             splits = [read_release(folder, split) for split in SPLITS]
         case _:
-            splits = [_make_split(str(folder), _read_published(name, folder, split)) for split in (0, 1)]
+            splits = [_make_split(str(folder), _read_published(name, folder, train)) for train in (True, False)]
     train, test = (replace(split, names=split.names or CLASSES) for split in splits)
     return train, test
 
 
 def missing_domain_error(name: str, data_dir: Path) -> InputError:
     return InputError(
-        f"{data_dir / name}: {DOMAINS_BY_NAME[name].title} is missing; get it with `{GET_COMMANDS[name]}`, "
+        f"{data_dir / name}: {DOMAINS_BY_NAME[name].title} is missing; get it with `{PUBLISHED[name].command}`, "
         "or put train.npz and test.npz there"
     )
 
@@ -268,19 +273,18 @@ def shuffle_split(domain: DomainSplits) -> DomainSplits:
         replace(split, images=ArrayImages(x[rows]), y=y[rows])
         for split, rows in zip(splits, (order[:cut], order[cut:]), strict=True)
     )
-    note = f"{domain.title}: all {len(x)} images shuffled 80/20, not the official split"
+    note = f"{domain.domain.title}: all {len(x)} images shuffled 80/20, not the official split"
     return replace(domain, train=train, test=test, notes=(*domain.notes, note))
 
 
-def _read_published(name: str, folder: Path, split: int) -> Digits:
-    train = split == 0
+def _read_published(name: str, folder: Path, train: bool) -> Digits:
     if name == "mnist":
         return read_mnist(folder, train)
     if name == "usps":
         return read_usps(folder, train)
     if name == "digits":
         return read_uci(train)
-    return read_mat(folder / (SVHN_FILES if name == "svhn" else SYNTH_FILES)[split])
+    return read_mat(folder / PUBLISHED[name].files[0 if train else 1])
 
 
 def _make_split(origin: str, digits: Digits) -> Split:
@@ -298,7 +302,7 @@ def generate_domain(
     test: int = 0,
     seed: int = 0,
     photos: Path | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> GenerationRecord:
     """Generate `train` and `test` images of SYN-DIGITS or MNIST-M, 0 for the usual number, and save them."""
     if name not in GENERATED:
@@ -317,7 +321,7 @@ def generate_domain(
 
 
 def _generate_mnistm(
-    data_dir: Path, sizes: tuple[int, int], seed: int, photos: Path | None, progress: Callable[[int, int], None]
+    data_dir: Path, sizes: tuple[int, int], seed: int, photos: Path | None, progress: Progress
 ) -> GeneratedData:
     files = find_domain_files("mnist", data_dir)
     if files is None:
@@ -331,3 +335,175 @@ def _generate_mnistm(
         x = read_images(split.images, np.arange(len(split))[rows], (28, 28, 1), scratch, lambda done, total: None)
         digits.append((x, split.y[rows]))
     return generate_mnistm(digits, seed, photos, progress)
+
+
+# -- listing and verifying -------------------------------------------------------------------------------------------
+
+ORIGINS = {
+    FileFormat.TORCHVISION: "torchvision files",
+    FileFormat.RELEASE: "published release",
+    FileFormat.ORIGINAL: "original files",
+    FileFormat.ARRAYS: "train.npz, test.npz",
+    FileFormat.GENERATED: "generated, not the published images",
+    FileFormat.BUNDLED: "bundled with scikit-learn",
+}
+ADVICE = {"synth": " (or generated when a run needs it)", "mnistm": " (needs mnist), or put its release there"}
+"""What to add to the command that gets a domain."""
+
+
+@dataclass(frozen=True)
+class DomainStatus:
+    """One domain as `clarinet data list` shows it."""
+
+    name: str
+    letter: str
+    title: str
+    present: bool
+    format: FileFormat | None
+    origin: str
+    """Where its files are from; empty if it is missing."""
+    train: int | None
+    test: int | None
+    published: tuple[int, int]
+    advice: str
+    """The command that gets it; empty if it is present."""
+
+
+def list_domains(data_dir: Path) -> tuple[DomainStatus, ...]:
+    """Return every known domain, in the order of the paper's letters."""
+    statuses = []
+    for domain in DOMAINS_BY_NAME.values():
+        files = find_domain_files(domain.name, data_dir)
+        train, test = (None, None) if files is None else _count_splits(domain.name, files)
+        origin = ORIGINS[files.format] if files else ""
+        if files and files.is_generated:
+            try:
+                photographs = read_record(files.folder).photographs
+                origin += f" (from {photographs})" if photographs else ""
+            except InputError:
+                origin += "; the record is damaged"
+        statuses.append(
+            DomainStatus(
+                name=domain.name,
+                letter=domain.letter,
+                title=domain.title,
+                present=files is not None,
+                format=files.format if files else None,
+                origin=origin,
+                train=train,
+                test=test,
+                published=PUBLISHED[domain.name].sizes,
+                advice="" if files else PUBLISHED[domain.name].command + ADVICE.get(domain.name, ""),
+            )
+        )
+    return tuple(statuses)
+
+
+def _count_splits(name: str, files: DomainFiles) -> tuple[int | None, int | None]:
+    """Count images from headers and lists alone; files that would have to be unpacked are assumed complete."""
+    folder = files.folder
+    match files.format, name:
+        case FileFormat.ARRAYS, _:
+            return count_images(folder / "train.npz"), count_images(folder / "test.npz")
+        case FileFormat.GENERATED, _:
+            return count_images(folder / TRAIN_FILE), count_images(folder / TEST_FILE)
+        case FileFormat.RELEASE, _:
+            return _count_lines(folder / MNISTM_FILES[0]), _count_lines(folder / MNISTM_FILES[1])
+        case _, "mnist":
+            return _count_idx(folder / MNIST_FILES[0]), _count_idx(folder / MNIST_FILES[2])
+        case _, "synth":
+            return _count_mat(folder / SYNTH_FILES[0]), _count_mat(folder / SYNTH_FILES[1])
+    return PUBLISHED[name].sizes
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for line in file if line.strip())
+
+
+def _count_idx(path: Path) -> int | None:
+    with path.open("rb") as file:
+        header = file.read(8)
+    return int.from_bytes(header[4:]) if len(header) == 8 else None
+
+
+def _count_mat(path: Path) -> int | None:
+    from scipy.io import whosmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        return next((int(shape[0]) for name, shape, _ in whosmat(path) if name == "y"), None)
+    except (*MAT_DAMAGE, MatReadError):
+        return None
+
+
+Verdict = Literal["good", "doubtful", "bad"]
+MNIST_MD5 = {
+    "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+    "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+    "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+    "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+}
+"""Checksums of the unpacked files; torchvision has only those of the packed ones."""
+SAMPLE_SIZE = 64
+"""Number of images of each split that are decoded."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One result of verifying a domain."""
+
+    name: str
+    verdict: Verdict
+    message: str
+
+
+def verify_domain(name: str, data_dir: Path) -> list[Finding]:
+    """Return all findings about one domain, up to the first bad one."""
+    if name not in DOMAINS_BY_NAME:
+        raise InputError(f'"{name}": no such domain; choose one of {", ".join(DOMAINS_BY_NAME)}')
+    files = find_domain_files(name, data_dir)
+    if files is None:
+        raise missing_domain_error(name, data_dir)
+    findings = []
+    if files.format is FileFormat.TORCHVISION:  # other files have no published checksums
+        from core.data.download import downloads, md5_of
+
+        if name == "mnist":
+            expected = {data_dir / name / MNIST_RAW / file: md5 for file, md5 in MNIST_MD5.items()}
+        else:
+            expected = {download.path: download.md5 for download in downloads(name, data_dir)}
+        for path, md5 in expected.items():
+            if md5_of(path) != md5:
+                findings.append(Finding(name, "doubtful", f"{path}: checksum differs from the published file"))
+    try:
+        findings.append(_check_content(name, data_dir, files))
+    except InputError as error:
+        findings.append(Finding(name, "bad", str(error)))
+    return findings
+
+
+def _check_content(name: str, data_dir: Path, files: DomainFiles) -> Finding:
+    """Check shapes, labels and counts; a wrong shape or label is an InputError."""
+    train, test = read_domain_files(name, files, Scratch(data_dir, float("inf")))
+    counts = (len(train), len(test))
+    for split in (train, test):
+        y, _ = encode_labels(split, CLASSES)
+        if len(unknown := np.flatnonzero(y < 0)):
+            raise InputError(f"{split.origin}: image {unknown[0]} has no label")
+        if len(absent := np.flatnonzero(np.bincount(y, minlength=len(CLASSES)) == 0)):
+            raise InputError(f"{split.origin}: has no image of digit {absent[0]}")
+        split.images.read(np.arange(min(SAMPLE_SIZE, len(split))))
+        shape, expected = split.images.shape, PUBLISHED[name].shape
+        if shape[2] not in (1, 3):
+            raise InputError(f"{split.origin}: images have {shape[2]} channels, not 1 or 3")
+        if files.format is PUBLISHED[name].format and expected not in (None, shape):
+            raise InputError(f"{split.origin}: images are {shape}, not {expected}")
+    height, width, channels = train.images.shape
+    summary = f"{counts[0]} + {counts[1]} images of {height}×{width}×{channels}, labels 0 to 9"
+    if files.is_generated:
+        return Finding(name, "good", f"{summary}; {read_record(files.folder).description}")
+    published = PUBLISHED[name].sizes
+    if counts == published:
+        return Finding(name, "good", f"{summary}, complete")
+    return Finding(name, "doubtful", f"{summary}; published with {published[0]} + {published[1]}")

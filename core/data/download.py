@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.data.digit_domains import GET_COMMANDS, MNIST_RAW
+from core.data.digit_domains import MNIST_RAW, PUBLISHED
 from core.data.torchvision_import import torchvision
 from core.errors import InputError
 from core.files import is_writable
@@ -44,8 +44,8 @@ def fetch_domain(
     """Download the missing files of a domain and return them."""
     if name == "digits":
         raise InputError("digits: nothing to fetch, they come with scikit-learn")
-    if name not in DOWNLOADABLE and name in GET_COMMANDS:
-        title, command = DOMAINS_BY_NAME[name].title, GET_COMMANDS[name]
+    if name not in DOWNLOADABLE and name in PUBLISHED:
+        title, command = DOMAINS_BY_NAME[name].title, PUBLISHED[name].command
         raise InputError(f"{name}: {title} cannot be downloaded; generate it with `{command}`, or copy its files there")
     if name not in DOWNLOADABLE:
         raise InputError(f'"{name}": no such domain; choose one of {", ".join(DOWNLOADABLE)}')

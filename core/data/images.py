@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ProgressCallback = Callable[[str, int, int], None]
 """Called with what is done, how much of it is done and the total."""
 Progress = Callable[[int, int], None]
+"""Called with how many images are done and their total."""
 Rows = NDArray[np.int64]
 BATCH_BYTES = 2**23
 LUMA = (0.299, 0.587, 0.114)
@@ -37,17 +38,6 @@ FEW = 4
 """Fewer than a fourth of the files are decoded alone and not kept."""
 REPORT_EVERY = 16
 """Images between two reports of progress."""
-
-
-class ImageSource(Protocol):
-    """Images of one shape, read by index."""
-
-    @property
-    def shape(self) -> Shape: ...
-
-    def __len__(self) -> int: ...
-
-    def read(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]: ...
 
 
 @dataclass(frozen=True)
@@ -83,6 +73,10 @@ class FileImages:
 
     def read(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         return np.stack([decode_image(self.paths[row], self.shape, cut=self.cut) for row in rows])
+
+
+ImageSource = ArrayImages | FileImages
+"""Images of one shape, read by index."""
 
 
 @contextmanager
@@ -185,7 +179,7 @@ def read_images(
     rows: NDArray[np.int64],
     shape: Shape,
     scratch: Scratch,
-    progress: Callable[[int, int], None],
+    progress: Progress,
     *,
     cut: bool = False,
 ) -> NDArray[np.uint8]:

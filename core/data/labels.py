@@ -49,7 +49,7 @@ def missing_classes(domain: DomainSplits, classes: tuple[str, ...]) -> str | Non
     labels = [encode_labels(split, classes)[0] for split in domain.splits]
     present = {int(label) for y in labels for label in np.unique(y[y >= 0])}
     absent = {name for number, name in enumerate(classes) if number not in present}
-    return f"{domain.title} has no image of {_format_names(absent)}" if present and absent else None
+    return f"{domain.domain.title} has no image of {_format_names(absent)}" if present and absent else None
 
 
 def _class_names(domain: DomainSplits) -> tuple[str, ...] | None:

@@ -36,21 +36,21 @@ def load_task(config: RunConfig, data_dir: Path, progress: ProgressCallback | No
         )
     classes = common_classes(source, target)
     shape, shape_notes = common_shape(task, source, target, config.image_size)
-    train, dropped = loader.source_set(source, source.train, "train", classes, shape)
+    train, dropped = loader.source_set(task.source, source.train, "train", classes, shape)
     source_test = None
     if source.test is not None:
-        source_test, _ = loader.source_set(source, source.test, "test", classes, shape)
-    target_train = loader.target_set(target, target.train, "train", classes, shape)
+        source_test, _ = loader.source_set(task.source, source.test, "test", classes, shape)
+    target_train = loader.target_set(task.target, target.train, "train", classes, shape)
     target_test = target_train
     if target.test is not None:
-        target_test = loader.target_set(target, target.test, "test", classes, shape)
+        target_test = loader.target_set(task.target, target.test, "test", classes, shape)
     notes = [*source.notes, *(note for note in target.notes if note not in source.notes), *shape_notes]
     if dropped:
-        notes.append(f"{source.title}: {dropped} source images have no label of any kind and were left out")
-    if target.is_custom and (missing := missing_classes(target, classes)):
+        notes.append(f"{task.source.title}: {dropped} source images have no label of any kind and were left out")
+    if task.target.is_custom and (missing := missing_classes(target, classes)):
         notes.append(missing)
     if target.test is None:
-        notes.append(f"{target.title} has no test images: the target is measured on what it was trained on")
+        notes.append(f"{task.target.title} has no test images: the target is measured on what it was trained on")
     return TaskData(train, source_test, target_train, target_test, classes, tuple(notes))
 
 
@@ -69,7 +69,7 @@ class _Loader:
         return shuffle_split(splits) if domain.name == "usps" and self.config.usps_split == "80/20" else splits
 
     def source_set(
-        self, domain: DomainSplits, split: Split, name: str, classes: tuple[str, ...], shape: Shape
+        self, domain: Domain, split: Split, name: str, classes: tuple[str, ...], shape: Shape
     ) -> tuple[ImageSet, int]:
         """Return labelled source images and how many were left out.
 
@@ -96,16 +96,14 @@ class _Loader:
         x = self._read_images(domain, split, chosen, shape)
         return ImageSet(x, y[chosen], mask[chosen] if mask.any() else None), dropped
 
-    def target_set(
-        self, domain: DomainSplits, split: Split, name: str, classes: tuple[str, ...], shape: Shape
-    ) -> ImageSet:
+    def target_set(self, domain: Domain, split: Split, name: str, classes: tuple[str, ...], shape: Shape) -> ImageSet:
         """Return target images; their labels are for evaluation only."""
         y, _ = encode_labels(split, classes)
         size = self.config.target_size if name == "train" else self.config.test_size
         chosen = self._subset(domain, name, len(split), size, 1.0)
         return ImageSet(self._read_images(domain, split, chosen, shape), y[chosen], None)
 
-    def _subset(self, domain: DomainSplits, name: str, count: int, size: int, fraction: float) -> Rows:
+    def _subset(self, domain: Domain, name: str, count: int, size: int, fraction: float) -> Rows:
         """Return sorted random rows; a smaller subset is always part of a larger one."""
         keep = min(size or count, count)
         keep = max(1, round(keep * fraction))
@@ -114,7 +112,7 @@ class _Loader:
         seed = stream_seed(data_seed(self.config), "subset", domain.name, name)
         return np.sort(np.random.default_rng(seed).permutation(count)[:keep])
 
-    def _read_images(self, domain: DomainSplits, split: Split, rows: Rows, shape: Shape) -> NDArray[np.uint8]:
+    def _read_images(self, domain: Domain, split: Split, rows: Rows, shape: Shape) -> NDArray[np.uint8]:
         progress = partial(self.progress, f"Reading {domain.title}")
         images: ImageSource = split.images
         if isinstance(images, FileImages):
@@ -128,7 +126,7 @@ def common_shape(
     """Return the task's shape for known digits, else that of the custom images; and notes on what is converted."""
     shape = task.shape
     if shape is None:
-        custom = [split for domain in (source, target) if domain.is_custom for split in domain.splits]
+        custom = [split for side in (source, target) if side.domain.is_custom for split in side.splits]
         channels = max(split.images.shape[2] for split in custom)
         first = custom[0].images.shape
         for split in custom[1:]:
@@ -148,10 +146,10 @@ def common_shape(
                 "only grey (1) and colour (3) can be combined"
             )
     notes = []
-    for domain in (source, target):
-        old = domain.train.images.shape
-        if domain.is_custom and old[:2] != shape[:2]:
-            notes.append(f"{domain.title}: resized from {old[0]}×{old[1]} to {shape[0]}×{shape[1]}")
-        if domain.is_custom and old[2] != shape[2]:
-            notes.append(f"{domain.title}: grey images given three equal colours")
+    for side in (source, target):
+        old, title = side.train.images.shape, side.domain.title
+        if side.domain.is_custom and old[:2] != shape[:2]:
+            notes.append(f"{title}: resized from {old[0]}×{old[1]} to {shape[0]}×{shape[1]}")
+        if side.domain.is_custom and old[2] != shape[2]:
+            notes.append(f"{title}: grey images given three equal colours")
     return shape, tuple(notes)

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.images import LUMA, PICTURE_SUFFIXES, open_image
+from core.data.images import LUMA, PICTURE_SUFFIXES, Progress, open_image
 from core.errors import InputError
 from core.files import atomic_writer, is_writable, replace_file
 from core.random_streams import stream_seed
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 Digits = tuple[NDArray[np.uint8], NDArray[np.int64]]
 """Images (N, H, W, C) and labels."""
-Progress = Callable[[int, int], None]
-"""Called with the images that are generated and their total."""
 TRAIN_FILE, TEST_FILE, RECORD_FILE = GENERATED_FILES = ("made-train.npz", "made-test.npz", "made.json")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.data.images import ImageSource
-from core.tasks import Shape
+from core.tasks import Domain, Shape
 
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -45,22 +45,15 @@ class Split:
 class DomainSplits:
     """A domain's training images, its test images if it has any, and notes for the results."""
 
-    name: str
-    title: str
+    domain: Domain
     train: Split
     test: Split | None
-    folder: str = ""
-    """The folder of a custom domain; empty for known digits."""
     notes: tuple[str, ...] = ()
-
-    @property
-    def is_custom(self) -> bool:
-        return bool(self.folder)
 
     @property
     def origin(self) -> str:
         """The domain as errors name it: two folders may end in the same name."""
-        return self.folder or self.title
+        return str(self.domain.folder or self.domain.title)
 
     @property
     def splits(self) -> tuple[Split, ...]:

@@ -65,10 +65,10 @@ class MethodSpec:
     @property
     def makes_stage1_labels(self) -> bool:
         """Whether it trains one of Clarinet's own first stages, whose labels other runs can share."""
-        return self.stages == (GAC,) or self.takes_stage1_labels
+        return self.stages == (GAC,) or self.reuses_stage1_labels
 
     @property
-    def takes_stage1_labels(self) -> bool:
+    def reuses_stage1_labels(self) -> bool:
         """Whether it can continue from the labels of another run's first stage."""
         first, *others = self.stages
         has_pseudo_labels = any(stage.labels == "pseudo" for stage in others)

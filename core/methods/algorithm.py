@@ -11,14 +11,13 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.utils._pytree import tree_map_only
 
 from core.config import RunConfig
 from core.dropout import DropoutFactors, disable_dropout, set_dropout_generator
 from core.errors import InputError, describe_error
 from core.methods import StageSpec
 from core.methods.augment import crop_and_flip, jitter, recolour
-from core.methods.optimizers import LossScale
-from core.methods.optimizers import apply_gradients as apply_gradients
 from core.methods.plan import StagePlan
 from core.networks import Classifier, Discriminator, build_classifier, network_options
 from core.random_streams import stream_seed
@@ -66,6 +65,18 @@ class StepMetrics:
 
     on_device: dict[str, Tensor]
     on_host: dict[str, float]
+
+
+def apply_gradients(optimizer: Optimizer, parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
+    """Take one step of `optimizer` along computed gradients."""
+    scale: LossScale | None = getattr(optimizer, "loss_scale", None)
+    if scale:
+        scale.unscale(gradients)
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient
+    optimizer.step()
+    for parameter in parameters:
+        parameter.grad = None
 
 
 def join(source: Outputs, target: Outputs) -> Outputs:
@@ -135,6 +146,10 @@ class Algorithm(ABC):
         self.optimizers: dict[str, Optimizer] = {}
         self.rates: dict[str, float] = {}
         self.classifier = self.add_module("classifier", self.build_classifier())
+        self.fg = list(self.classifier.parameters())
+        """θ_FG, the parameters of G and F."""
+        self.d: list[nn.Parameter] = []
+        """θ_D, those of the discriminator if there is one."""
 
     @property
     def predictor(self) -> Classifier:
@@ -193,10 +208,15 @@ class Algorithm(ABC):
         return classifier
 
     def build_discriminator(self) -> Discriminator:
+        """Return D with this run's initial weights; its parameters are `d` and its optimizer is `d_optimizer`."""
         inputs = self.classifier.width * (self.problem.classes if self.conditional else 1)
         with seeded(self.stream_seed("D")):
-            discriminator = Discriminator(inputs)
-        return self.add_module("discriminator", discriminator)
+            discriminator = self.add_module("discriminator", Discriminator(inputs))
+        self.d = list(discriminator.parameters())
+        self.d_optimizer = self.make_optimizer(
+            "discriminator", [discriminator], self.config.discriminator_optimizer, self.config.discriminator_rate
+        )
+        return discriminator
 
     def add_generator(self, name: str) -> torch.Generator:
         """Return the named random stream on the device; checkpoints store its state."""
@@ -306,6 +326,13 @@ class Algorithm(ABC):
         """Return those of a loss; torch.autograd.grad alone would create its first factor, 1, in each iteration."""
         return torch.autograd.grad(loss, parameters, self._one, **options)
 
+    def minimise(self, loss: Tensor, optimizer: Optimizer, with_d: bool) -> None:
+        """Take a step of G and F by `optimizer`, and of D by its own if there is one and `with_d` is set."""
+        gradients = self.gradients(loss, [*self.fg, *self.d] if with_d else self.fg)
+        apply_gradients(optimizer, self.fg, gradients[: len(self.fg)])
+        if len(gradients) > len(self.fg):
+            apply_gradients(self.d_optimizer, self.d, gradients[len(self.fg) :])
+
     def lambda_at(self, adaptation_step: int, delay_epochs: int = 0) -> float:
         """Return λ = 2/(1+exp(-10·i/horizon)) - 1, which rises from 0 to 1; a tensor while a step is captured."""
         if self.captured_lambda:
@@ -360,3 +387,66 @@ def seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         yield
+
+
+# -- loss scaling for float16 ----------------------------------------------------------------------------------------
+
+INITIAL_SCALE, GROWTH, BACKOFF, INTERVAL = 2.0**16, 2.0, 0.5, 2000
+"""As in torch's GradScaler, which needs one loss and waits for the device unless optimizers are fused."""
+
+
+class LossScale:
+    """Scales gradients within networks alone: they enter at the outputs times the scale and leave at the inputs by it.
+
+    Losses and what is between networks stay as they are. The scale halves when a gradient of a weight is not finite,
+    in which case optimizers change nothing for the rest of the iteration, and doubles after 2000 iterations without.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.scale = torch.full((), INITIAL_SCALE, device=device)
+        self.growth = torch.zeros((), dtype=torch.int32, device=device)
+        self.found_inf = torch.zeros((), device=device)
+
+    def add_network(self, network: nn.Module) -> None:
+        """Scale the gradients within every call of `network`."""
+
+        def scaled(values: Any, factor: Tensor) -> Any:
+            return tree_map_only(Tensor, lambda x: _ScaledGradient.apply(x, factor), values)  # type: ignore[no-untyped-call]
+
+        network.register_forward_pre_hook(lambda _, inputs: scaled(inputs, self.scale.reciprocal()))
+        network.register_forward_hook(lambda _, inputs, outputs: scaled(outputs, self.scale))
+
+    def add_optimizer(self, optimizer: Optimizer) -> None:
+        """Make `apply_gradients` undo the scale for `optimizer`, which skips steps that are not finite."""
+        extended: Any = optimizer  # fused optimizers read found_inf
+        extended.loss_scale, extended.found_inf = self, self.found_inf
+
+    def unscale(self, gradients: Sequence[Tensor]) -> None:
+        torch._amp_foreach_non_finite_check_and_unscale_(list(gradients), self.found_inf, self.scale.reciprocal())
+
+    def update(self) -> None:
+        """End an iteration: change the scale if it was too large, or small enough for long."""
+        torch._amp_update_scale_(self.scale, self.growth, self.found_inf, GROWTH, BACKOFF, INTERVAL)
+        self.found_inf.zero_()
+
+    def state(self) -> dict[str, Tensor]:
+        return {"scale": self.scale, "growth": self.growth}
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        self.scale.copy_(state["scale"])
+        self.growth.copy_(state["growth"])
+
+
+class _ScaledGradient(torch.autograd.Function):
+    """x in float32; its gradient is multiplied by a factor before it is rounded to the type of x."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, factor: Tensor) -> Tensor:
+        ctx.save_for_backward(factor)
+        ctx.dtype = x.dtype
+        return x.float() if x.dtype != torch.float32 else x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (factor,) = ctx.saved_tensors
+        return (gradient * factor).to(ctx.dtype), None

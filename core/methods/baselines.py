@@ -2,11 +2,11 @@
 
 import torch
 import torch.nn.functional as functional
-from torch import Tensor, nn
+from torch import Tensor
 
 from core.losses.adversarial import adversarial_loss, discriminator_accuracy, reverse_gradient
 from core.losses.mmd import mmd_linear, mmd_quadratic
-from core.methods.algorithm import Algorithm, Batch, Outputs, StageProblem, StepMetrics, apply_gradients, join
+from core.methods.algorithm import Algorithm, Batch, Outputs, StageProblem, StepMetrics, join
 from core.methods.objectives import adversarial_objective, complementary_objective
 
 
@@ -14,14 +14,13 @@ class GAC(Algorithm):
     def __init__(self, problem: StageProblem) -> None:
         super().__init__(problem)
         stage1 = self.config.stage1
-        self.fg = list(self.classifier.parameters())
         self.fg_optimizer = self.make_optimizer("classifier", [self.classifier], stage1.optimizer, stage1.rate)
 
     def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
         assert batch.weights is not None
         source, _ = self.forward(batch.source, None)
         loss, metrics = complementary_objective(self.config, source.logits, batch.weights, self.problem.priors)
-        apply_gradients(self.fg_optimizer, self.fg, self.gradients(loss, self.fg))
+        self.minimise(loss, self.fg_optimizer, with_d=False)
         return StepMetrics(metrics, {"classifier_rate": self.fg_optimizer.param_groups[0]["lr"]})
 
 
@@ -35,18 +34,10 @@ class Supervised(Algorithm):
 
     def __init__(self, problem: StageProblem) -> None:
         super().__init__(problem)
-        config = self.config
-        self.fg = list(self.classifier.parameters())
-        self.fg_optimizer = self.make_optimizer(
-            "classifier", [self.classifier], config.optimizer, config.classifier_rate
-        )
-        self.d: list[nn.Parameter] = []
+        optimizer, rate = self.config.optimizer, self.config.classifier_rate
+        self.fg_optimizer = self.make_optimizer("classifier", [self.classifier], optimizer, rate)
         if self.adversarial:
             self.discriminator = self.build_discriminator()
-            self.d = list(self.discriminator.parameters())
-            self.d_optimizer = self.make_optimizer(
-                "discriminator", [self.discriminator], config.discriminator_optimizer, config.discriminator_rate
-            )
 
     def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation | None:
         """Return the term that aligns the domains, its metrics and its λ; None for no adaptation."""
@@ -58,16 +49,12 @@ class Supervised(Algorithm):
         loss = functional.cross_entropy(source.logits, batch.labels)
         metrics = {"classification_loss": loss}
         on_host = {f"{name}_rate": optimizer.param_groups[0]["lr"] for name, optimizer in self.optimizers.items()}
-        parameters = self.fg
-        if target is not None and adaptation_step > 0 and (adaptation := self.adapt(source, target, adaptation_step)):
+        adaptation = self.adapt(source, target, adaptation_step) if target and adaptation_step > 0 else None
+        if adaptation:
             term, adaptation_metrics, on_host["lambda"] = adaptation
             loss = loss + term
             metrics |= adaptation_metrics
-            parameters = [*self.fg, *self.d]
-        gradients = self.gradients(loss, parameters)
-        apply_gradients(self.fg_optimizer, self.fg, gradients[: len(self.fg)])
-        if len(gradients) > len(self.fg):
-            apply_gradients(self.d_optimizer, self.d, gradients[len(self.fg) :])
+        self.minimise(loss, self.fg_optimizer, with_d=adaptation is not None)
         return StepMetrics(metrics, on_host)
 
 

@@ -23,7 +23,7 @@ from core.losses.predictions import (
     information_loss,
     likeliest_allowed,
 )
-from core.methods.algorithm import Algorithm, Batch, Outputs, StageProblem, StepMetrics, apply_gradients
+from core.methods.algorithm import Algorithm, Batch, Outputs, StageProblem, StepMetrics
 from core.methods.objectives import adversarial_objective, complementary_objective
 from core.networks import Classifier
 
@@ -78,17 +78,11 @@ class Basset(Algorithm):
             self.teacher = self.add_module("teacher", Teacher(self.build_classifier(), problem.classes))
             if config.compile:
                 self.teacher.classifier.compile()
-        self.fg = list(self.classifier.parameters())
-        self.d: list[nn.Parameter] = []
         self.optimizer = self.make_optimizer("classifier", [self.classifier], config.optimizer, config.classifier_rate)
         rate = config.warmup_rate or config.classifier_rate
         self.warmup_optimizer = self.make_optimizer("warmup", [self.classifier], config.warmup_optimizer, rate)
         if config.discriminator:
             self.discriminator = self.build_discriminator()
-            self.d = list(self.discriminator.parameters())
-            self.d_optimizer = self.make_optimizer(
-                "discriminator", [self.discriminator], config.discriminator_optimizer, config.discriminator_rate
-            )
 
     @property
     def predictor(self) -> Classifier:
@@ -104,20 +98,16 @@ class Basset(Algorithm):
         uses_target = is_adapting or (self.config.warmup_target and self.classifier.has_batch_norm)
         source, target = self.forward(batch.source, batch.target if uses_target else None)
         loss, metrics = self.source_loss(source, batch)
-        optimizer, parameters, on_host = self.warmup_optimizer, self.fg, {}
+        optimizer, on_host = self.optimizer if is_adapting else self.warmup_optimizer, {}
         if is_adapting:
             assert target is not None
-            optimizer, parameters = self.optimizer, [*self.fg, *self.d]
             on_host["lambda"] = weight = self.lambda_at(adaptation_step)
             if batch.labels is None:
                 loss = loss * self.config.complementary_weight
             for term, term_metrics in self.adaptation_terms(batch, source, target, adaptation_step, weight):
                 loss = loss + term
                 metrics |= term_metrics
-        gradients = self.gradients(loss, parameters)
-        apply_gradients(optimizer, self.fg, gradients[: len(self.fg)])
-        if len(gradients) > len(self.fg):
-            apply_gradients(self.d_optimizer, self.d, gradients[len(self.fg) :])
+        self.minimise(loss, optimizer, with_d=is_adapting)
         if self.teacher:
             self.teacher.update(self.classifier, self.config.teacher_decay)
         on_host["classifier_rate"] = optimizer.param_groups[0]["lr"]

@@ -16,15 +16,10 @@ class Clarinet(Algorithm):
     def __init__(self, problem: StageProblem) -> None:
         super().__init__(problem)  # line 1: initialise θ_FG ...
         config = self.config
-        self.discriminator = self.build_discriminator()  # ... and θ_D
-        self.fg = list(self.classifier.parameters())
-        self.d = list(self.discriminator.parameters())
         self.fg_optimizer = self.make_optimizer(
             "classifier", [self.classifier], config.optimizer, config.classifier_rate
         )
-        self.d_optimizer = self.make_optimizer(
-            "discriminator", [self.discriminator], config.discriminator_optimizer, config.discriminator_rate
-        )
+        self.discriminator = self.build_discriminator()  # ... and θ_D
         self.fg_warmup_optimizer = self.fg_optimizer
         if config.warmup_epochs and (config.warmup_optimizer != "same" or config.warmup_rate):
             rate = config.warmup_rate or config.classifier_rate

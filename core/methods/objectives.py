@@ -18,6 +18,8 @@ from core.losses.predictions import entropy_weights, log_scatter, minus_entropy
 from core.methods.algorithm import Algorithm, Outputs, join
 from core.networks import Discriminator
 
+SURROGATES = {"forward": forward_loss, "scl-exp": scl_exp_loss, "pairwise": pairwise_loss}
+
 
 def complementary_objective(
     config: RunConfig, logits: Tensor, weights: Tensor, priors: Tensor
@@ -33,15 +35,10 @@ def complementary_objective(
             loss = loss_of_eq6
         case "non-negative":
             loss = non_negative_loss(losses)
-        case "forward":
-            loss = metrics["surrogate_loss"] = forward_loss(logits, weights)
-        case "scl-exp":
-            loss = metrics["surrogate_loss"] = scl_exp_loss(logits, weights)
-        case "pairwise":
-            loss = metrics["surrogate_loss"] = pairwise_loss(logits, weights)
         case "cross-entropy":
-            loss = functional.cross_entropy(logits, weights)
-            metrics["classification_loss"] = loss
+            loss = metrics["classification_loss"] = functional.cross_entropy(logits, weights)
+        case name:
+            loss = metrics["surrogate_loss"] = SURROGATES[name](logits, weights)
     return loss, metrics
 
 

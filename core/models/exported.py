@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from core.errors import InputError
-from core.models.model import Model
-from core.models.weights_file import KEY, encode_info
+from core.models.model import KEY, Model, encode_info
 from core.networks import Classifier
 
 INPUT, OUTPUTS = "images", ["probabilities", "logits"]

@@ -167,18 +167,12 @@ class IterationRunner:
     """Runs the iterations of a stage, as graphs where they are possible."""
 
     def __init__(
-        self,
-        algorithm: Algorithm,
-        make_graph: Callable[[], Graph] | None,
-        notices: list[str],
-        *,
-        required: bool = False,
+        self, algorithm: Algorithm, make_graph: Callable[[], Graph], notices: list[str], *, required: bool = False
     ) -> None:
         """`notices` gets the reason why CUDA graphs were disabled; if they are `required`, it is an InputError."""
         self._algorithm = algorithm
         self._notices = notices
-        self._make_graph = make_graph
-        self._uses_tensors = make_graph is not None
+        self._make_graph: Callable[[], Graph] | None = make_graph
         self._required = required
         self._eager_iterations = {"warm-up": 0, "adaptation": 0}
         self._numbers = DeviceNumbers(algorithm)
@@ -194,8 +188,6 @@ class IterationRunner:
             self._capture(phase, batch, iteration)
             return self.run(batch, iteration)
         self._eager_iterations[phase] += 1
-        if not self._uses_tensors:
-            return self._algorithm.iterate(batch, iteration)
         with self._numbers.set_to(iteration):  # as in the graph, to the last bit: a resumed run has the same numbers
             return self._numbers.with_numbers(self._algorithm.train_batch(batch, iteration))
 
@@ -244,8 +236,8 @@ class IterationRunner:
             raise CaptureError("a replay gives other metrics than the step itself")
 
 
-def make_runner(algorithm: Algorithm, notices: list[str]) -> IterationRunner:
-    """Return a runner with CUDA graphs if cuda_graph is "on", or "auto" and the images are small."""
+def choose_iterate(algorithm: Algorithm, notices: list[str]) -> Callable[[Batch, int], StepMetrics]:
+    """Return what trains an iteration: with CUDA graphs if cuda_graph is "on", or "auto" and the images are small."""
     problem, choice = algorithm.problem, algorithm.config.cuda_graph
     has_cuda = problem.device.type == "cuda"
     if choice == "on" and not has_cuda:
@@ -254,6 +246,6 @@ def make_runner(algorithm: Algorithm, notices: list[str]) -> IterationRunner:
     is_small = 2 * problem.stage_plan.batch_size * height * width * channels <= MAX_VALUES
     has_own_state = type(algorithm).state is not Algorithm.state  # of a plug-in, which a snapshot would miss
     if not has_cuda or (choice == "auto" and not is_small) or has_own_state:
-        return IterationRunner(algorithm, None, notices)
+        return algorithm.iterate
     make_graph = partial(CudaGraph, algorithm.generators.values())
-    return IterationRunner(algorithm, make_graph, notices, required=choice == "on")
+    return IterationRunner(algorithm, make_graph, notices, required=choice == "on").run

@@ -41,11 +41,11 @@ from core.events import (
 )
 from core.files import partial_path, replace_file
 from core.methods import GAC, find_method
-from core.methods.algorithm import Algorithm, StageProblem, load_algorithm
+from core.methods.algorithm import Algorithm, Batch, StageProblem, StepMetrics, load_algorithm
 from core.methods.plan import StagePlan, make_plan
 from core.metrics import is_reproducible
 from core.models import checkpoint
-from core.models.weights_file import MODEL_FILE, describe_model, encode_weights, epoch_file
+from core.models.model import MODEL_FILE, describe_model, encode_weights, epoch_file
 from core.training import cuda_graph
 from core.training.device_data import load_device_data
 from core.training.evaluate import evaluate_domain, predict_logits
@@ -330,9 +330,9 @@ class Session:
             device=self.device,
         )
         self.algorithm = load_algorithm(stage.spec)(problem)
-        self._iterate = self.algorithm.iterate
-        if self.config.cuda_graph != "off":
-            self._iterate = cuda_graph.make_runner(self.algorithm, self.notices).run
+        uses_graphs = self.config.cuda_graph != "off"
+        iterate = cuda_graph.choose_iterate(self.algorithm, self.notices) if uses_graphs else self.algorithm.iterate
+        self._iterate: Callable[[Batch, int], StepMetrics] = iterate
         self.metrics.restart_speed(self.seconds)
 
     def _resume(self) -> Iterator[Event]:

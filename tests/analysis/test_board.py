@@ -11,7 +11,7 @@ from clarinet_tui.analysis.statistics import Summary
 from core.errors import InputError
 from core.tasks import PAPER_TASKS
 from tests.support.histories import make_run
-from tests.support.trained_runs import make_trained_run, read_runs
+from tests.support.trained_runs import make_seeds, make_trained_run, read_runs
 
 
 def board_of(runs_dir: Path, query: str = "", **options: Any) -> Board:
@@ -34,8 +34,7 @@ def test_empty_history_shows_the_published_results(tmp_path: Path) -> None:
 
 
 def test_cell_has_mean_runs_and_distance(tmp_path: Path) -> None:
-    for seed, accuracy in enumerate((82.0, 83.0, 84.0), start=1):
-        make_trained_run(tmp_path, f"run{seed}", [accuracy], seed=seed)
+    make_seeds(tmp_path, "run", (82.0, 83.0, 84.0))
     cell = cell_of(tmp_path)
     assert cell.summary == Summary(3, 83.0, 1.0)
     assert cell.runs == ("run1", "run2", "run3")
@@ -45,44 +44,29 @@ def test_cell_has_mean_runs_and_distance(tmp_path: Path) -> None:
     assert cell.distance.interval is not None
     assert cell.distance.difference == pytest.approx(83.0 - 83.692)
     assert cell.distance.interval.low < 0 < cell.distance.interval.high
-
-
-def test_distance_to_gac_has_no_interval(tmp_path: Path) -> None:
-    for seed in (1, 2):
-        make_trained_run(tmp_path, f"run{seed}", [50.0 + seed], method="gac", seed=seed)
+    make_seeds(tmp_path, "gac", (51.0, 52.0), method="gac")
     distance = cell_of(tmp_path, "gac").distance
     assert distance is not None
-    assert distance.interval is None
+    assert distance.interval is None, "the paper gives GAC without ±"
 
 
-def test_seeds_are_counted_by_state(tmp_path: Path) -> None:
+def test_a_seed_takes_the_state_of_its_most_advanced_run(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "run1", [82.0], seed=1)
-    make_trained_run(tmp_path, "run2", [None], seed=2, end="failed")
-    make_trained_run(tmp_path, "run3", [40.0], seed=3, end="running")
-    make_run(tmp_path, "run4", seed=4)
     make_run(tmp_path, "again1", seed=1)
-    cell = cell_of(tmp_path)
-    assert cell.states == {"finished": 1, "running": 1, "queued": 1, "failed": 1}
-    assert cell.missing == (5,)
-    assert cell.summary.n == 1
-    assert cell.is_unfinished
-
-
-def test_unfinished_seed_takes_the_state_of_its_most_advanced_run(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "run1", [82.0], seed=1)
     make_trained_run(tmp_path, "old2", [None], seed=2, end="failed")
     make_trained_run(tmp_path, "new2", [40.0], seed=2, end="running")
     make_trained_run(tmp_path, "run3", [44.0], seed=3, end="running")
     make_run(tmp_path, "run4", seed=4)
-    cell = cell_of(tmp_path)
+    make_trained_run(tmp_path, "run5", [None], seed=5, end="failed")
+    cell = cell_of(tmp_path, seeds=6)
+    assert cell.states == {"finished": 1, "running": 2, "queued": 1, "failed": 1}
     assert [(one.seed, one.run, one.state) for one in cell.unfinished] == [
-        (2, "new2", "running"),
-        (3, "run3", "running"),
-        (4, "run4", "queued"),
-    ]
+        (2, "new2", "running"), (3, "run3", "running"), (4, "run4", "queued"), (5, "run5", "failed")
+    ]  # fmt: skip
     assert cell.interim_summary.mean == 42.0
     assert cell.summary == Summary(1, 82.0)
     assert cell.unfinished[2].selected is None
+    assert cell.missing == (6,)
 
 
 def test_template_run_has_exactly_the_counted_settings(tmp_path: Path) -> None:
@@ -96,8 +80,7 @@ def test_template_run_has_exactly_the_counted_settings(tmp_path: Path) -> None:
 
 
 def test_two_step_runs_report_their_last_stage(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "run1", [71.0], method="gac+cdan-e", seed=1)
-    make_trained_run(tmp_path, "run2", [73.0], method="gac+cdan-e", seed=2)
+    make_seeds(tmp_path, "run", (71.0, 73.0), method="gac+cdan-e")
     for rule in ("last", "best", "risk"):
         assert cell_of(tmp_path, "gac+cdan-e", rule=rule).summary.mean == 72.0
 
@@ -106,33 +89,25 @@ def test_newest_finished_run_of_a_seed_counts(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "old", [70.0], seed=1)
     make_trained_run(tmp_path, "new", [80.0], seed=1)
     make_trained_run(tmp_path, "newest", [None], seed=1, end="failed")
+    make_trained_run(tmp_path, "unlabelled", [None], seed=2)
     cell = cell_of(tmp_path)
     assert cell.runs == ("new",)
-    (left,) = cell.excluded
-    assert left.runs == ("old",)
-    assert "seed 1 was run again" in left.reason
+    assert [(left.reason, left.runs) for left in cell.excluded] == [
+        ("seed 1 was run again; the newest finished run counts: new", ("old",)),
+        ("no target accuracy under the rule last", ("unlabelled",)),
+    ]
 
 
-def test_other_protocols_are_excluded_with_a_reason(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
-    make_trained_run(tmp_path, "bbb", [72.0], seed=2)
-    make_trained_run(tmp_path, "ccc", [90.0], seed=3, epochs=9)
+def test_other_protocols_are_excluded_with_a_reason_or_mixed(tmp_path: Path) -> None:
+    make_seeds(tmp_path, "run", (70.0, 72.0))
+    make_trained_run(tmp_path, "longer", [92.0], seed=1, epochs=9)
     cell = cell_of(tmp_path)
-    assert cell.summary.mean == 71.0
-    assert [(left.reason, left.runs) for left in cell.excluded] == [("epochs is 9, not 3", ("ccc",))]
-    assert cell.mixed == ()
-    assert cell.missing == (3, 4, 5)
-
-
-def test_mix_averages_all_and_lists_the_differences(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
-    make_trained_run(tmp_path, "bbb", [72.0], seed=2)
-    make_trained_run(tmp_path, "ccc", [92.0], seed=1, epochs=9)
+    assert (cell.summary.mean, cell.mixed, cell.missing) == (71.0, (), (3, 4, 5))
+    assert [(left.reason, left.runs) for left in cell.excluded] == [("epochs is 9, not 3", ("longer",))]
     board = board_of(tmp_path, mix=True)
     cell = board.cells["clarinet", "U->M"]
-    assert cell.summary.mean == 78.0
+    assert (cell.summary.mean, cell.excluded) == (78.0, ())
     assert cell.mixed == ("2 protocols", "epochs is 9, not 3")
-    assert cell.excluded == ()
     assert any("mixed: 2 protocols" in note for note in board.notes)
 
 
@@ -154,23 +129,17 @@ def test_commits_are_listed_and_separate_runs_on_request(tmp_path: Path) -> None
 
 
 def test_preset_with_most_finished_runs_is_used_and_others_are_listed(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
-    make_trained_run(tmp_path, "bbb", [71.0], seed=2)
+    make_seeds(tmp_path, "run", (70.0, 71.0))
     make_trained_run(tmp_path, "ccc", [90.0], seed=1, preset="quick", method="gac")
     board = board_of(tmp_path)
     assert board.preset == "smoke"
     assert [(left.reason, left.runs) for left in board.excluded] == [("preset quick", ("ccc",))]
+    assert board_of(tmp_path, "seed:2").cells["clarinet", "U->M"].runs == ("run2",)
     assert board_of(tmp_path, preset="quick").cells["gac", "U->M"].summary.mean == 90.0
     with pytest.raises(InputError, match="expected one of last, best, risk, information"):
         board_of(tmp_path, rule="luck")
     with pytest.raises(InputError, match="expected one of paper, literal, quick, smoke"):
         board_of(tmp_path, preset="quik")
-
-
-def test_query_selects_runs(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
-    make_trained_run(tmp_path, "bbb", [80.0], seed=2)
-    assert board_of(tmp_path, "seed:2").cells["clarinet", "U->M"].runs == ("bbb",)
 
 
 def test_averages_are_over_complete_tasks_and_best_needs_equal_tasks(tmp_path: Path) -> None:
@@ -191,31 +160,19 @@ def test_averages_are_over_complete_tasks_and_best_needs_equal_tasks(tmp_path: P
 
 def test_other_tasks_and_methods_are_added(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [70.0], task="Y->D", seed=1)
-    make_trained_run(tmp_path, "bbb", [95.0], task="U->M", method="cdan-e", seed=1)
+    for index, method in enumerate(("cdan-e", "source-only", "gac")):
+        make_trained_run(tmp_path, f"run{index}", [95.0 - index], method=method, seed=1)
+    make_trained_run(tmp_path, "clar1", [60.0], seed=1)
     board = board_of(tmp_path, seeds=1)
     assert board.tasks == (*PAPER_TASKS, "Y->D")
-    assert board.tables[-1].methods == ("cdan-e",)
     assert board.cells["clarinet", "Y->D"].published is None
-    assert "clarinet" not in board.averages, "the average is over the paper's tasks"
-
-
-def test_references_have_a_table_of_their_own(tmp_path: Path) -> None:
-    for index, method in enumerate(("cdan-e", "source-only", "gac", "clarinet")):
-        make_trained_run(tmp_path, f"run{index}", [95.0 - index], method=method, seed=1)
-    board = board_of(tmp_path, seeds=1)
+    assert board.averages["clarinet"].tasks == ("U->M",), "the average is over the paper's tasks"
     tables = {table.kind: table.methods for table in board.tables}
     assert tables["reference"] == ("cdan-e", "source-only")
+    assert "other" not in tables
     assert board.table_of("cdan-e").title == "References with true labels"
     assert board.table_of("gac").kind == "main"
     assert board.best("U->M", MAIN_METHODS) == {"gac"}, "not the reference, which has a higher mean"
-    assert "other" not in tables
-
-
-def test_run_without_target_labels_is_listed_as_excluded(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "aaa", [None], seed=1)
-    cell = cell_of(tmp_path)
-    assert cell.summary.n == 0
-    assert cell.excluded[0].runs == ("aaa",)
 
 
 def test_notes_list_rule_preset_data_and_settings(tmp_path: Path) -> None:

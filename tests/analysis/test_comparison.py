@@ -12,7 +12,7 @@ from clarinet_tui.analysis.statistics import Summary
 from core.errors import InputError
 from tests.support.histories import make_run
 from tests.support.tables import printed
-from tests.support.trained_runs import make_trained_run, read_runs
+from tests.support.trained_runs import make_seeds, make_trained_run, read_runs
 
 CLARINET = (83.1, 84.9, 82.6, 83.3, 84.2)
 CDAN = (71.2, 73.9, 70.4, 71.9, 70.1)
@@ -20,10 +20,9 @@ DAN = (84.0, 83.0, 84.5, 82.1, 84.9)
 
 
 def five_of_each(runs: Path) -> None:
-    for seed in range(1, 6):
-        make_trained_run(runs, f"clar{seed}", [CLARINET[seed - 1]], seed=seed)
-        make_trained_run(runs, f"cdan{seed}", [CDAN[seed - 1]], seed=seed, method="gac+cdan-e")
-        make_trained_run(runs, f"dan{seed}", [DAN[seed - 1]], seed=seed, method="gac+dan")
+    make_seeds(runs, "clar", CLARINET)
+    make_seeds(runs, "cdan", CDAN, method="gac+cdan-e")
+    make_seeds(runs, "dan", DAN, method="gac+dan")
 
 
 def compare(runs: Path, one: str = "", two: str = "") -> Comparison:
@@ -36,7 +35,8 @@ def on_terminal(comparison: Comparison, *, named: bool = False) -> str:
 
 def test_every_two_step_method_is_compared_with_holm_correction(tmp_path: Path) -> None:
     five_of_each(tmp_path)
-    dan, cdan = compare(tmp_path).differences
+    comparison = compare(tmp_path)
+    dan, cdan = comparison.differences
     assert (dan.right.method, cdan.right.method) == ("gac+dan", "gac+cdan-e"), "in the paper's order"
     assert cdan.left.accuracy.mean == pytest.approx(83.62)
     raw = [stats.ttest_rel(CLARINET, other).pvalue for other in (DAN, CDAN)]
@@ -44,13 +44,21 @@ def test_every_two_step_method_is_compared_with_holm_correction(tmp_path: Path) 
     assert (dan.p, cdan.p) == pytest.approx((raw[0], 2 * raw[1])), "Holm takes the smaller one twice"
     assert cdan.comparisons == 2
     assert not cdan.is_interim
+    text = on_terminal(comparison)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "p < 0.0001 (paired t-test, Holm, corrected for 2 comparisons)" in text
+    assert "+12.12 points over 5 pairs, 95 % " in text
+    assert "(BCa)" in text
+    fields = json.loads(json.dumps(comparison_object(comparison), allow_nan=False))
+    assert [side["method"] for side in fields["sides"]] == ["clarinet", "gac+dan", "gac+cdan-e"]
+    assert [(one["left"], one["right"]) for one in fields["differences"]] == [(0, 1), (0, 2)]
+    assert len(fields["runs"]) == 15
+    assert fields["sides"][0]["accuracy"]["n"] == 5
 
 
 def test_means_beside_a_difference_are_those_of_its_pairs(tmp_path: Path) -> None:
-    for seed, accuracy in ((1, 9.18), (2, 9.18), (3, 11.34)):
-        make_trained_run(tmp_path, f"clar{seed}", [accuracy], seed=seed)
-    for seed, accuracy in ((1, 9.38), (2, 9.38)):
-        make_trained_run(tmp_path, f"cdan{seed}", [accuracy], seed=seed, method="gac+cdan-e")
+    make_seeds(tmp_path, "clar", (9.18, 9.18, 11.34))
+    make_seeds(tmp_path, "cdan", (9.38, 9.38), method="gac+cdan-e")
     comparison = compare(tmp_path)
     (difference,) = comparison.differences
     assert (difference.left.accuracy.n, difference.paired.left.n) == (3, 2)
@@ -64,9 +72,7 @@ def test_means_beside_a_difference_are_those_of_its_pairs(tmp_path: Path) -> Non
 
 
 def test_pairs_need_the_same_label_draw(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "clar1", [83.0], seed=1)
-    make_trained_run(tmp_path, "clar2", [84.0], seed=2)
-    make_trained_run(tmp_path, "clar3", [85.0], seed=3)
+    make_seeds(tmp_path, "clar", (83.0, 84.0, 85.0))
     make_trained_run(tmp_path, "cdan1", [71.0], seed=1, method="gac+cdan-e")
     make_trained_run(tmp_path, "cdan2", [72.0], seed=2, method="gac+cdan-e", start={"label_hash": "another"})
     make_trained_run(tmp_path, "cdan4", [73.0], seed=4, method="gac+cdan-e")
@@ -83,12 +89,9 @@ def test_pairs_need_the_same_label_draw(tmp_path: Path) -> None:
 
 
 def test_sides_without_pairs_have_a_difference_of_means(tmp_path: Path) -> None:
-    for seed in (1, 2, 3):
-        make_trained_run(tmp_path, f"clar{seed}", [80.0 + seed], seed=seed)
-        make_trained_run(
-            tmp_path, f"dan{seed}", [70.0 + seed], seed=seed, method="gac+dan", stage1={"seed": 9},
-            start={"label_hash": "nine"},
-        )  # fmt: skip
+    make_seeds(tmp_path, "clar", (81.0, 82.0, 83.0))
+    given = {"stage1": {"seed": 9}, "start": {"label_hash": "nine"}}
+    make_seeds(tmp_path, "dan", (71.0, 72.0, 73.0), method="gac+dan", **given)
     (difference,) = compare(tmp_path).differences
     assert difference.paired.pairs == ()
     assert difference.unpaired is not None
@@ -97,9 +100,8 @@ def test_sides_without_pairs_have_a_difference_of_means(tmp_path: Path) -> None:
 
 
 def test_shared_stage_1_counts_in_each_run_and_once_in_the_total(tmp_path: Path) -> None:
-    for seed in (1, 2):
-        make_trained_run(tmp_path, f"clar{seed}", [83.0], seed=seed)
-        make_trained_run(tmp_path, f"dan{seed}", [71.0], seed=seed, method="gac+dan", shared=("origin1", 60.0))
+    make_seeds(tmp_path, "clar", (83.0, 83.0))
+    make_seeds(tmp_path, "dan", (71.0, 71.0), method="gac+dan", shared=("origin1", 60.0))
     (difference,) = compare(tmp_path).differences
     own = 30 / 64
     assert difference.left.seconds.mean == 10 / 64
@@ -118,43 +120,41 @@ def test_stage_1_trained_by_the_side_is_not_added_to_the_total(tmp_path: Path) -
     assert difference.right.seconds.mean == 30 / 64 + 0.75
 
 
-def test_unrecorded_cost_is_a_caution(tmp_path: Path) -> None:
+def test_unrecorded_cost_is_a_caution_and_only_differing_settings_are_listed(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "clar1", [83.0], seed=1)
     make_trained_run(tmp_path, "dan1", [71.0], seed=1, method="gac+dan", shared=("", 0.0))
     comparison = compare(tmp_path)
-    assert comparison.differences[0].cautions == ("GAC+DAN: the cost of stage 1 is not recorded for dan1",)
+    (difference,) = comparison.differences
+    assert difference.cautions == ("GAC+DAN: the cost of stage 1 is not recorded for dan1",)
     assert "≥0s" in on_terminal(comparison)
-
-
-def test_only_differing_settings_are_listed(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "clar1", [83.0], seed=1)
-    make_trained_run(tmp_path, "dan1", [71.0], seed=1, method="gac+dan")
-    (difference,) = compare(tmp_path).differences
     fields = {name: (left, right) for name, left, right in difference.settings}
     assert fields["warmup_epochs"] == (2, 0)
     assert fields["stage1.epochs"] == (None, 3)
     assert not {"seed", "method", "task", "batch_size", "momentum"} & set(fields)
 
 
-def test_unfinished_runs_make_a_difference_interim(tmp_path: Path) -> None:
+def test_unfinished_runs_make_a_difference_interim_and_other_protocols_are_excluded(tmp_path: Path) -> None:
     five_of_each(tmp_path)
     make_run(tmp_path, "wait6", seed=6)
+    make_trained_run(tmp_path, "odd1", [10.0], seed=1, epochs=9)
     comparison = compare(tmp_path, two="method:gac+dan")
     (difference,) = comparison.differences
     assert difference.is_interim
     assert difference.left.accuracy.n == 5
+    assert [(one.reason, one.runs) for one in difference.left.excluded] == [("epochs is 9, not 3", ("odd1",))]
     assert "interim" in on_terminal(comparison)
 
 
-def test_running_run_is_not_counted(tmp_path: Path) -> None:
+def test_runs_without_a_result_are_not_counted(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "clar1", [20.0], seed=1, end="running")
     make_trained_run(tmp_path, "dan1", [71.0], seed=1, method="gac+dan")
+    make_trained_run(tmp_path, "dan2", [None], seed=2, method="gac+dan")
     comparison = compare(tmp_path)
     (difference,) = comparison.differences
-    assert "not counted: clar1 is running, 20.00 so far" in on_terminal(comparison)
-    assert difference.left.accuracy.n == 0
-    assert difference.paired.pairs == ()
-    assert difference.paired.only_right == (1,)
+    text = on_terminal(comparison)
+    assert "not counted: clar1 is running, 20.00 so far" in text
+    assert "not counted: dan2 has no target accuracy" in text
+    assert (difference.left.accuracy.n, difference.paired.pairs, difference.paired.only_right) == (0, (), (1,))
 
 
 def test_other_tasks_and_presets_are_listed_as_unmatched(tmp_path: Path) -> None:
@@ -164,13 +164,6 @@ def test_other_tasks_and_presets_are_listed_as_unmatched(tmp_path: Path) -> None
     comparison = compare(tmp_path)
     assert comparison.differences == ()
     assert comparison.unmatched == ("U->M clarinet (smoke)", "U->M gac+dan (quick)", "M->U gac+dan (smoke)")
-
-
-def test_other_protocols_are_excluded_from_a_side(tmp_path: Path) -> None:
-    five_of_each(tmp_path)
-    make_trained_run(tmp_path, "odd1", [10.0], seed=1, epochs=9)
-    left = compare(tmp_path).differences[0].left
-    assert [(one.reason, one.runs) for one in left.excluded] == [("epochs is 9, not 3", ("odd1",))]
 
 
 def test_query_without_runs_of_its_family_is_an_error(tmp_path: Path) -> None:
@@ -216,31 +209,9 @@ def test_named_runs_are_compared_with_the_first(tmp_path: Path) -> None:
     text = on_terminal(comparison, named=True)
     assert "CLARINET aaa1 minus CLARINET bbb1" in text
     assert max(map(len, text.splitlines())) <= 80
-
-
-def test_single_run_has_no_difference(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "aaa1", [83.0], seed=1)
-    comparison = compare_runs(read_runs(tmp_path), ["aaa1"])
-    assert comparison.differences == ()
-    assert "83.00" in on_terminal(comparison, named=True)
-
-
-def test_terminal_shows_the_test_within_80_columns(tmp_path: Path) -> None:
-    five_of_each(tmp_path)
-    text = on_terminal(compare(tmp_path))
-    assert max(map(len, text.splitlines())) <= 80
-    assert "p < 0.0001 (paired t-test, Holm, corrected for 2 comparisons)" in text
-    assert "+12.12 points over 5 pairs, 95 % " in text
-    assert "(BCa)" in text
-
-
-def test_json_contains_each_side_once(tmp_path: Path) -> None:
-    five_of_each(tmp_path)
-    fields = json.loads(json.dumps(comparison_object(compare(tmp_path)), allow_nan=False))
-    assert [side["method"] for side in fields["sides"]] == ["clarinet", "gac+dan", "gac+cdan-e"]
-    assert [(one["left"], one["right"]) for one in fields["differences"]] == [(0, 1), (0, 2)]
-    assert len(fields["runs"]) == 15
-    assert fields["sides"][0]["accuracy"]["n"] == 5
+    alone = compare_runs(read_runs(tmp_path), ["aaa1"])
+    assert alone.differences == ()
+    assert "83.00" in on_terminal(alone, named=True)
 
 
 def test_every_rule_is_listed_with_its_difference_from_the_oracle(tmp_path: Path) -> None:
@@ -254,9 +225,3 @@ def test_every_rule_is_listed_with_its_difference_from_the_oracle(tmp_path: Path
     assert "GAC+DAN 61.00 (0.00) 61.00 (0.00) 60.00 (-1.00) 61.00" in unwrapped
     assert max(map(len, text.splitlines())) <= 80
     assert comparison_object(comparison)["sides"][0]["rules"]["information"]["to_oracle"]["mean"] == 0.0
-
-
-def test_finished_run_without_target_accuracy_is_not_counted(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "clar1", [83.0], seed=1)
-    make_trained_run(tmp_path, "dan1", [None], seed=1, method="gac+dan")
-    assert "not counted: dan1 has no target accuracy" in on_terminal(compare(tmp_path))

@@ -15,19 +15,17 @@ from clarinet_tui.analysis.board import Board, make_board
 from clarinet_tui.analysis.board_table import board_view, to_csv, to_json, to_latex, to_markdown
 from tests.support.histories import make_run
 from tests.support.tables import printed
-from tests.support.trained_runs import make_trained_run, read_runs
+from tests.support.trained_runs import make_seeds, make_trained_run, read_runs
 
 
 @pytest.fixture
 def records(tmp_path: Path) -> Any:
-    runs = tmp_path / "runs"
-    for seed, accuracy in ((1, 82.0), (2, 84.0)):
-        make_trained_run(runs, f"clar{seed}", [accuracy], seed=seed)
-        make_trained_run(runs, f"cdan{seed}", [accuracy - 10], seed=seed, method="gac+cdan-e")
-    make_trained_run(runs, "odd1", [20.0], seed=3, epochs=9)
-    make_trained_run(runs, "only1", [93.0], seed=1, task="M->U")
-    make_run(runs, "wait1", seed=4)
-    return read_runs(runs)
+    make_seeds(tmp_path, "clar", (82.0, 84.0))
+    make_seeds(tmp_path, "cdan", (72.0, 74.0), method="gac+cdan-e")
+    make_trained_run(tmp_path, "odd1", [20.0], seed=3, epochs=9)
+    make_trained_run(tmp_path, "only1", [93.0], seed=1, task="M->U")
+    make_run(tmp_path, "wait1", seed=4)
+    return read_runs(tmp_path)
 
 
 def on_terminal(board: Board, width: int) -> str:
@@ -61,12 +59,9 @@ def test_latex_has_equal_rows_balanced_braces_and_ids(records: Any) -> None:
     standalone = to_latex(make_board(records, seeds=2), standalone=True)
     assert standalone.startswith(r"\documentclass")
     assert standalone.endswith("\\end{document}\n")
-
-
-def test_query_cannot_leave_the_latex_comment(records: Any) -> None:
     board = make_board(records, 'note!="a\n\\input{secret}"')
     (line,) = [line for line in to_latex(board).splitlines() if "secret" in line]
-    assert line.startswith("%")
+    assert line.startswith("%"), "a query cannot leave the comment"
 
 
 def test_csv_has_a_line_for_each_cell(records: Any) -> None:
@@ -76,6 +71,8 @@ def test_csv_has_a_line_for_each_cell(records: Any) -> None:
     assert (float(row["mean"]), row["seeds"], row["queued"], row["best"]) == (83.0, "2", "1", "True")
     assert (row["runs"], row["excluded"]) == ("clar1 clar2", "odd1")
     assert float(row["distance_low"]) < float(row["distance"]) < float(row["distance_high"])
+    oracle = csv.DictReader(io.StringIO(to_csv(make_board(records, rule="best"))))
+    assert {row["oracle"] for row in oracle} == {"True"}
 
 
 def test_json_contains_all_fields_of_a_cell(records: Any) -> None:
@@ -83,10 +80,11 @@ def test_json_contains_all_fields_of_a_cell(records: Any) -> None:
     (cell,) = [cell for cell in board["cells"] if (cell["method"], cell["task"]) == ("clarinet", "U->M")]
     assert [result["run"] for result in cell["results"]] == cell["runs"] == ["clar1", "clar2"]
     assert cell["summary"]["mean"] == 83.0
-    assert cell["published"] == {"mean": 83.692, "std": 0.928}
+    assert cell["published"] == {"n": 5, "mean": 83.692, "std": 0.928, "missing": 0}
     assert cell["excluded"] == [{"reason": "epochs is 9, not 3", "runs": ["odd1"]}]
     assert (cell["missing"], cell["states"]) == ([3, 5], {"finished": 2, "queued": 1})
     assert board["oracle"] is False
+    assert json.loads(to_json(make_board(records, rule="best")))["oracle"] is True
 
 
 @pytest.mark.parametrize("export", [to_markdown, to_latex, lambda board: on_terminal(board, 80)])
@@ -95,19 +93,12 @@ def test_oracle_selection_is_marked_in_every_format(records: Any, export: Any) -
     assert "oracle selection" not in export(make_board(records)).lower()
 
 
-def test_oracle_selection_is_marked_for_programs(records: Any) -> None:
-    board = make_board(records, rule="best")
-    assert {row["oracle"] for row in csv.DictReader(io.StringIO(to_csv(board)))} == {"True"}
-    assert json.loads(to_json(board))["oracle"] is True
-
-
 @pytest.fixture
 def trained(tmp_path: Path) -> Any:
     """Risk selects the last of two epochs, information and the oracle select the first."""
-    runs = tmp_path / "runs"
-    make_trained_run(runs, "clar1", (70.0, 66.0), seed=1)
-    make_trained_run(runs, "clar2", (74.0, 72.0), seed=2)
-    return read_runs(runs)
+    make_trained_run(tmp_path, "clar1", (70.0, 66.0), seed=1)
+    make_trained_run(tmp_path, "clar2", (74.0, 72.0), seed=2)
+    return read_runs(tmp_path)
 
 
 def test_every_format_lists_all_rules_with_their_difference_from_the_oracle(trained: Any) -> None:
@@ -121,17 +112,6 @@ def test_every_format_lists_all_rules_with_their_difference_from_the_oracle(trai
     for text in (markdown, latex, terminal):
         assert "held-out risk: the epoch with the lowest complementary risk (Eq. 6)" in text
         assert "oracle: the best epoch by the target's true labels" in text
-
-
-@pytest.mark.parametrize("width", [40, 60, 80, 100])
-def test_rules_fit_the_terminal(trained: Any, width: int) -> None:
-    text = on_terminal(make_board(trained), width)
-    assert max(map(len, text.splitlines())) <= width
-    assert "69.00 (-3.00)" in text
-
-
-def test_rules_are_exported(trained: Any) -> None:
-    board = make_board(trained, seeds=2)
     (row,) = [row for row in csv.DictReader(io.StringIO(to_csv(board))) if row["mean"]]
     assert (row["last_accuracy"], row["last_to_oracle"]) == ("69.0", "-3.0")
     assert (row["risk_accuracy"], row["risk_to_oracle"]) == ("69.0", "-3.0")
@@ -139,6 +119,13 @@ def test_rules_are_exported(trained: Any) -> None:
     assert row["oracle_accuracy"] == "72.0"
     (cell,) = [cell for cell in json.loads(to_json(board))["cells"] if cell["results"]]
     assert cell["rules"]["risk"]["to_oracle"]["mean"] == -3.0
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_rules_fit_the_terminal(trained: Any, width: int) -> None:
+    text = on_terminal(make_board(trained), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "69.00 (-3.00)" in text
 
 
 @pytest.mark.parametrize("export", [to_markdown, to_latex, to_csv, to_json, lambda board: on_terminal(board, 80)])

@@ -2,21 +2,16 @@
 
 from pathlib import Path
 
-from clarinet_tui.analysis.run_records import (
-    OWN_SEED,
-    comparable_settings,
-    describe_group_difference,
-    group_runs,
-)
+from clarinet_tui.analysis.run_records import OWN_SEED, comparable_settings, describe_group_difference, group_runs
 from clarinet_tui.runs.environment import describe_environment
 from core.resolve import resolve
 from tests.support.histories import make_run
-from tests.support.trained_runs import make_trained_run, read_runs
+from tests.support.trained_runs import make_seeds, make_trained_run, read_runs
 
 
 def ids(runs_dir: Path, *, by_commit: bool = False) -> list[set[str]]:
     records = read_runs(runs_dir).search()
-    return [{record.row.id for record in group.records} for group in group_runs(records, by_commit=by_commit)]
+    return [set(group.ids) for group in group_runs(records, by_commit=by_commit)]
 
 
 def test_seeds_threads_and_devices_do_not_separate_runs(tmp_path: Path) -> None:
@@ -26,18 +21,13 @@ def test_seeds_threads_and_devices_do_not_separate_runs(tmp_path: Path) -> None:
 
 
 def test_different_settings_separate_runs_and_the_fullest_group_is_first(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
-    make_trained_run(tmp_path, "bbb", [71.0], seed=2)
+    make_seeds(tmp_path, "run", (70.0, 71.0))
     make_trained_run(tmp_path, "ccc", [90.0], seed=3, epochs=7)
     first, second = group_runs(read_runs(tmp_path).search())
-    assert {record.row.id for record in first.records} == {"aaa", "bbb"}
+    assert set(first.ids) == {"run1", "run2"}
     assert describe_group_difference(first, second) == "epochs is 7, not 3"
-
-
-def test_newest_of_equal_groups_is_first(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
-    make_trained_run(tmp_path, "bbb", [71.0], seed=1, epochs=7)
-    assert ids(tmp_path) == [{"bbb"}, {"aaa"}]
+    make_trained_run(tmp_path, "ddd", [90.0], seed=4, epochs=7)
+    assert ids(tmp_path) == [{"ccc", "ddd"}, {"run1", "run2"}], "of equal groups the newest is first"
 
 
 def test_settings_of_missing_stages_do_not_separate_runs() -> None:
@@ -53,26 +43,20 @@ def test_settings_of_missing_stages_do_not_separate_runs() -> None:
 
 def test_stage_1_shared_by_all_seeds_is_another_protocol(tmp_path: Path) -> None:
     """The run whose seed equals the shared one belongs to both groups, so that neither lacks a seed."""
-    for seed in (1, 2, 3):
-        make_trained_run(tmp_path, f"own{seed}", [70.0], method="gac+dan", seed=seed)
+    make_seeds(tmp_path, "own", (70.0, 70.0, 70.0), method="gac+dan")
     for seed in (2, 3, 4):
         make_trained_run(tmp_path, f"one{seed}", [71.0], method="gac+dan", seed=seed, stage1={"seed": 1})
     assert ids(tmp_path) == [{"own1", "one2", "one3", "one4"}, {"own1", "own2", "own3"}]
-
-
-def test_runs_with_one_shared_stage_1_are_one_group(tmp_path: Path) -> None:
-    for seed in (1, 2):
-        make_trained_run(tmp_path, f"one{seed}", [70.0], method="gac+dan", seed=seed, stage1={"seed": 1})
-    assert ids(tmp_path) == [{"one1", "one2"}]
+    make_seeds(tmp_path / "shared", "one", (70.0, 70.0), method="gac+dan", stage1={"seed": 1})
+    assert ids(tmp_path / "shared") == [{"one1", "one2"}]
 
 
 def test_synthetic_data_and_other_sizes_separate_runs(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "aaa", [70.0], seed=1)
-    make_trained_run(tmp_path, "bbb", [70.0], seed=2)
+    make_seeds(tmp_path, "run", (70.0, 70.0))
     make_trained_run(tmp_path, "ccc", [80.0], seed=3, start={"notes": ["SYN-DIGITS is made here"]})
     make_trained_run(tmp_path, "ddd", [80.0], seed=4, start={"source_size": 50})
     first, *others = group_runs(read_runs(tmp_path).search())
-    assert {record.row.id for record in first.records} == {"aaa", "bbb"}
+    assert set(first.ids) == {"run1", "run2"}
     assert {describe_group_difference(first, other) for other in others} == {
         "different data: 100 source, 100 target, 50 test images; SYN-DIGITS is made here",
         "different data: 50 source, 100 target, 50 test images",
@@ -104,7 +88,7 @@ def test_unreadable_settings_form_their_own_group(tmp_path: Path) -> None:
     records = read_runs(tmp_path)
     run.config.write_text("from_the_future = 1\n")
     first, second = group_runs(records.search())
-    assert {record.row.id for record in first.records} == {"aaa", "ccc"}
+    assert set(first.ids) == {"aaa", "ccc"}
     assert describe_group_difference(first, second) == "settings cannot be read"
 
 

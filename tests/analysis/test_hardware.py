@@ -69,9 +69,7 @@ def test_the_report_has_hardware_and_energy(tmp_path: Path) -> None:
             with JournalWriter(run.journal, now=lambda: 1001.0) as journal:
                 journal.append_sample(Sampled(iteration=1, energy=joules / 2))
                 journal.append_sample(Sampled(iteration=2, energy=joules / 2))
-    page = make_report(
-        read_runs(tmp_path), "", title="T", written=0.0, host="h", command_of=lambda config: "clarinet run"
-    )
+    page = make_report(read_runs(tmp_path), title="T", written=0.0, host="h", command_of=str)
     assert f"{A100}, driver 570.86.15, CUDA 12.8, cuDNN 91002, 8 threads" in page
     assert "kWh: energy of the GPUs, 1.500 in all, for 2 of 3 runs." in page
     assert page.count("<td>0.500</td>") == 1

@@ -3,16 +3,17 @@
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from clarinet_tui.analysis.choices import Rule
 from clarinet_tui.analysis.comparison import make_sides
 from clarinet_tui.analysis.report import make_report
 from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
+from core.config import RunConfig
 from core.errors import InputError
 from tests.support.browser import DESKTOP, PHONE, find_chromium, open_page
 from tests.support.cli import HEAVY, imported_modules
@@ -52,20 +53,12 @@ def records(runs: Path) -> RunRecords:
     return read_runs(runs)
 
 
-def report_of(
-    records: RunRecords, query: str = "", *, rule: Rule = "last", typed: bool = False, patches: bool = False
-) -> str:
-    return make_report(
-        records,
-        query,
-        title=f"Everything {HOSTILE}",
-        written=1.79e9,
-        host="desk",
-        command_of=lambda config: f"clarinet run --seed {config.seed}\n{HOSTILE}",
-        rule=rule,
-        typed=typed,
-        patches=patches,
-    )
+def report_of(records: RunRecords, query: str = "", **options: Any) -> str:
+    def command_of(config: RunConfig) -> str:
+        return f"clarinet run --seed {config.seed}\n{HOSTILE}"
+
+    title = f"Everything {HOSTILE}"
+    return make_report(records, query, title=title, written=1.79e9, host="desk", command_of=command_of, **options)
 
 
 @pytest.fixture(scope="module")
@@ -116,10 +109,7 @@ def test_patches_and_command_lines_are_included_on_request_only(records: RunReco
         assert heading in page
         assert heading not in plain
     assert "+ &#34;" not in plain
-
-
-def test_equal_runs_give_the_same_page(records: RunRecords, page: str) -> None:
-    assert report_of(records, typed=True, patches=True) == page
+    assert report_of(records, typed=True, patches=True) == page, "equal runs give the same page"
 
 
 def test_page_contains_every_section(page: str) -> None:
@@ -141,13 +131,10 @@ def test_page_contains_every_section(page: str) -> None:
         assert part in content, part
 
 
-def test_oracle_selection_is_marked(records: RunRecords, page: str) -> None:
+def test_single_method_has_no_comparison_and_no_ablations(records: RunRecords, page: str) -> None:
     assert "ORACLE" not in page
-    assert "ORACLE SELECTION" in report_of(records, "method:clarinet seed:1", rule="best")
-
-
-def test_single_method_has_no_comparison_and_no_ablations(records: RunRecords) -> None:
-    alone = report_of(records, "method:clarinet")
+    alone = report_of(records, "method:clarinet", rule="best")
+    assert "ORACLE SELECTION" in alone
     assert 'id="comparison"' not in alone
     assert "Ablations" not in alone
     with pytest.raises(InputError, match="no run matches 'seed:99'"):

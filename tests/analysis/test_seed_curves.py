@@ -41,17 +41,14 @@ def test_shorter_runs_and_gaps_count_only_where_they_have_values() -> None:
     assert band.minimum.tolist() == [10, 22, 30]
 
 
-def test_interpolation_stays_within_each_run() -> None:
+def test_interpolation_stays_within_each_run_and_does_not_cross_gaps() -> None:
     band = band_of(([0, 10], [0, 100]), ([5, 15], [60, 60]), points=4)
     assert band.x.tolist() == [0, 5, 10, 15]
     assert band.n.tolist() == [1, 2, 2, 1]
     assert band.mean.tolist() == [0, 55, 80, 60]
-
-
-def test_interpolation_does_not_cross_gaps() -> None:
-    band = band_of(([0, 1, 2, 3], [5, NAN, 7, 7]), points=7)
-    assert np.isnan(band.mean[1:4]).all()
-    assert band.mean[-1] == 7
+    gap = band_of(([0, 1, 2, 3], [5, NAN, 7, 7]), points=7)
+    assert np.isnan(gap.mean[1:4]).all()
+    assert gap.mean[-1] == 7
 
 
 @pytest.mark.parametrize("points", [None, 5])
@@ -99,18 +96,8 @@ def test_mean_averages_finished_runs_and_members_list_all(tmp_path: Path) -> Non
     assert averaged.n.tolist() == [2] * 12
     assert len(averaged.members) == 3
     np.testing.assert_allclose(averaged.mean, (curves["clar1"].mean + curves["clar2"].mean) / 2)
-
-
-def test_single_run_has_no_members(tmp_path: Path) -> None:
-    write_family_run(tmp_path, "clar1", "clarinet", 1)
-    records = read_runs(tmp_path)
-    (side,) = make_sides(records.search())
-    one = read_curve(records, "clar1", "target_accuracy", "samples")
-    averaged = average_runs(side, {"clar1": one}, exact=True)
-    assert averaged.members == ()
-    np.testing.assert_allclose(averaged.mean, one.mean)
-
-
-def test_missing_metric_gives_an_empty_curve(tmp_path: Path) -> None:
-    write_family_run(tmp_path, "clar1", "clarinet", 1)
-    assert not read_curve(read_runs(tmp_path), "clar1", "mmd", "epoch").x.size
+    (single,) = make_sides(records.search("seed:1"))
+    alone = average_runs(single, {"clar1": curves["clar1"]}, exact=True)
+    assert alone.members == ()
+    np.testing.assert_allclose(alone.mean, curves["clar1"].mean)
+    assert not read_curve(records, "clar1", "mmd", "epoch").x.size

@@ -1,4 +1,4 @@
-"""Rendered charts, checked through the characters that they contain."""
+"""Rendered charts and pictures, checked through the characters that they contain."""
 
 import math
 from collections import Counter
@@ -6,8 +6,19 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from clarinet_tui.chart.cells import HALVES, QUADRANTS, REFERENCE, band_style, faint_style, line_style
+from clarinet_tui.chart.cells import (
+    BRAILLE,
+    HALVES,
+    QUADRANTS,
+    REFERENCE,
+    GlyphSet,
+    band_style,
+    faint_style,
+    glyphs_for,
+    line_style,
+)
 from clarinet_tui.chart.curve import NO_EXTENT, Curve, ReferenceLine, VerticalMark, extent_of
+from clarinet_tui.chart.picture import picture_grid
 from clarinet_tui.chart.render import ChartSpec, RenderedChart, render_chart
 
 X = np.arange(1000.0)
@@ -34,6 +45,10 @@ def plot_of(*lines: Curve, **fields: object) -> list[str]:
     """The part right of the y axis, without the grid."""
     text = rows_of(*lines, **fields)  # type: ignore[arg-type]
     return [row.split("┤" if "┤" in row else "│", 1)[-1].replace("┈", " ") for row in text if "┤" in row or "│" in row]
+
+
+def labels_of(text: list[str]) -> list[str]:
+    return [row.split("┤")[0].strip() for row in text if "┤" in row]
 
 
 def drawn_cells(text: list[str]) -> set[tuple[int, int]]:
@@ -71,18 +86,11 @@ def test_nan_is_a_gap_with_crosses_below() -> None:
     assert crosses.count("×") == pytest.approx(0.2 * (60 - 7), abs=2)
 
 
-def test_one_missing_value_among_many_is_still_marked() -> None:
+def test_a_missing_point_is_a_gap_and_marked_also_among_many() -> None:
+    assert_gap(plot_of(Curve.through(range(5), [1, 1, math.nan, 1, 1])), 0.3, 0.7)
     y = np.full(100_000, 5.0)
     y[50_000] = np.nan
-    text = rows_of(Curve.through(np.arange(y.size), y))
-    assert "".join(text).count("×") == 1
-
-
-def test_line_has_a_gap_at_a_missing_point() -> None:
-    assert_gap(plot_of(Curve.through(range(5), [1, 1, math.nan, 1, 1])), 0.3, 0.7)
-
-
-def test_all_nan_draws_crosses_only() -> None:
+    assert "".join(rows_of(Curve.through(np.arange(y.size), y))).count("×") == 1
     text = rows_of(Curve.through(X, np.full(1000, np.nan)))
     assert not drawn_cells(text)
     assert "×" * 50 in "".join(text)
@@ -105,13 +113,10 @@ def test_empty_chart_draws_only_axes() -> None:
     assert not any(character.isdigit() for character in "".join(rows_of(x_range=NO_EXTENT))), "no invented numbers"
 
 
-def test_a_single_point_is_one_marker() -> None:
+def test_a_single_point_is_one_marker_and_a_constant_line_is_flat() -> None:
     text = rows_of(Curve.through([7], [3.5]))
     assert "".join(text).count("●") == 1
     assert len(drawn_cells(text)) == 1
-
-
-def test_a_constant_line_is_flat_and_labelled() -> None:
     for value in (0.0, 81.25, -1e9, 1e-9):
         text = plot_of(Curve.through(X, np.full(1000, value)))
         assert len({y for y, _ in drawn_cells(text)}) == 1
@@ -119,13 +124,11 @@ def test_a_constant_line_is_flat_and_labelled() -> None:
 
 def test_symlog_keeps_the_sign() -> None:
     text = rows_of(Curve.through(X, np.linspace(-100, 1000, 1000)), height=24, scale="symlog")
-    labels = [row.split("┤")[0].strip() for row in text if "┤" in row]
+    labels = labels_of(text)
     assert "0" in labels
     above, below = labels[: labels.index("0")], labels[labels.index("0") + 1 :]
-    assert above
-    assert all(label.startswith("+") for label in above)
-    assert below
-    assert all(label.startswith("-") for label in below)
+    assert {label[0] for label in above} == {"+"}
+    assert {label[0] for label in below} == {"-"}
     assert any("───" in row for row in text if row.lstrip().startswith("0 ┤"))
 
 
@@ -134,13 +137,8 @@ def test_log_scale_marks_non_positive_values_with_an_arrow() -> None:
     y[500] = -1.0
     text = rows_of(Curve.through(X, y), height=24, scale="log")
     assert sum(row.count("▼") for row in text) == 1
-    labels = [row.split("┤")[0].strip() for row in text if "┤" in row]
+    labels = labels_of(text)
     assert {"100", "1", "0.01"} <= set(labels)
-
-
-def test_envelope_fills_from_low_to_high() -> None:
-    text = plot_of(Curve.through(X, FLAT, FLAT - 4, FLAT + 4), y_range=UNIT)
-    assert sum("⣿" * 20 in row for row in text) >= 9
 
 
 def test_smoothing_draws_the_raw_values_faintly() -> None:
@@ -154,14 +152,6 @@ def test_line_is_drawn_between_two_points_outside_the_window() -> None:
     assert len({x for _, x in drawn_cells(text)}) > 45
 
 
-def test_references_give_two_charts_the_same_axes() -> None:
-    low, high = Curve.through(X, X * 0.01), Curve.through(X * 2, X)
-    one, two = (
-        render(mine, references=(other,), x_range=(0.0, 1998.0)).axes for mine, other in ((low, high), (high, low))
-    )
-    assert (one.low, one.high, one.left, one.ticks) == (two.low, two.high, two.left, two.ticks)
-
-
 def test_marks_crosshair_and_lines_without_colour() -> None:
     lines = (Curve.through(X, X), Curve.through(X, X[::-1]))
     text = rows_of(*lines, marks=(VerticalMark(500.0, "stage 2"),), crosshair=250.0)
@@ -172,11 +162,29 @@ def test_marks_crosshair_and_lines_without_colour() -> None:
     assert "■" in "".join(text)
 
 
-def test_block_characters_replace_braille() -> None:
-    for glyphs, characters in ((QUADRANTS, "▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"), (HALVES, "▀▄█")):
-        text = "".join(rows_of(Curve.through(X, X), glyphs=glyphs))
-        assert not any(0x2800 <= ord(character) < 0x2900 for character in text)
-        assert sum(text.count(character) for character in characters) > 40
+@pytest.mark.parametrize(("glyphs", "characters"), [(QUADRANTS, "▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"), (HALVES, "▀▄█")])
+def test_block_characters_replace_braille_and_bands_are_shaded(glyphs: GlyphSet, characters: str) -> None:
+    text = "".join(rows_of(Curve.through(X, X), glyphs=glyphs))
+    assert not any(0x2800 <= ord(character) < 0x2900 for character in text)
+    assert sum(text.count(character) for character in characters) > 40
+    assert "".join(rows_of(MEAN, references=(BAND,), glyphs=glyphs)).count("░") > 200
+
+
+@pytest.mark.parametrize(
+    ("environ", "encoding", "glyphs"),
+    [
+        ({"TERM": "xterm-256color"}, None, BRAILLE),
+        ({"TERM": "xterm"}, "utf-8", BRAILLE),
+        ({"TERM": "linux"}, "utf-8", HALVES),
+        ({}, "latin-1", HALVES),
+        ({"TERM": "linux", "CLARINET_GLYPHS": "quadrants"}, "latin-1", QUADRANTS),
+        ({"TERM": "xterm", "LANG": "C"}, None, QUADRANTS),
+        ({"TERM": "xterm", "LANG": "C", "LC_ALL": "en_US.UTF-8"}, None, BRAILLE),
+        ({"TERM": "screen", "LANG": "C.utf8"}, None, BRAILLE),
+    ],
+)
+def test_glyphs_fit_terminal_and_encoding(environ: dict[str, str], encoding: str | None, glyphs: GlyphSet) -> None:
+    assert glyphs_for(environ, encoding) is glyphs
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (5, 2), (12, 3), (20, 5), (200, 55)])
@@ -196,16 +204,10 @@ def test_huge_and_tiny_values_have_labels_that_fit() -> None:
             assert any("┤" in row for row in text)
 
 
-def test_coinciding_lines_show_both_markers() -> None:
-    lines = (Curve.through(range(9), [5.0] * 9), Curve.through(range(9), [5.0] * 9))
-    text = "".join(rows_of(*lines))
-    assert text.count("●") >= 3
-    assert text.count("■") >= 3
-
-
-def test_lines_that_coincide_take_turns() -> None:
-    lines = (Curve.through(X, FLAT), Curve.through(X, FLAT))
-    drawn = Counter(render(*lines, height=8).grid.styles.ravel().tolist())
+def test_lines_that_coincide_take_turns_and_show_both_markers() -> None:
+    text = "".join(rows_of(*[Curve.through(range(9), [5.0] * 9)] * 2))
+    assert min(text.count("●"), text.count("■")) >= 3
+    drawn = Counter(render(*[Curve.through(X, FLAT)] * 2, height=8).grid.styles.ravel().tolist())
     assert min(drawn[line_style(0)], drawn[line_style(1)]) > 15
 
 
@@ -216,6 +218,7 @@ def dots(text: list[str]) -> int:
 def test_a_band_is_sparse_where_an_envelope_is_solid() -> None:
     band = plot_of(MEAN, references=(BAND,), y_range=UNIT)
     solid = plot_of(Curve.through(X, FLAT, FLAT - 3, FLAT + 3), y_range=UNIT)
+    assert sum("⣿" * 20 in row for row in solid) >= 7
     assert {y for y, _ in drawn_cells(band)} == {y for y, _ in drawn_cells(solid)}
     assert dots(band) < dots(solid) / 3
 
@@ -242,12 +245,6 @@ def test_a_band_of_few_points_is_shaded_between_them_also_when_zoomed() -> None:
         assert len({x for _, x in drawn_cells(text)}) > 45
 
 
-@pytest.mark.parametrize("glyphs", [QUADRANTS, HALVES])
-def test_band_without_braille_is_shaded(glyphs: object) -> None:
-    text = "".join(rows_of(MEAN, references=(BAND,), glyphs=glyphs))
-    assert text.count("░") > 200
-
-
 def test_reference_line_is_dashed_labelled_and_within_the_axes() -> None:
     text = rows_of(MEAN, references=(ReferenceLine(93.1, "published 93.1"),))
     rule = next(row for row in text if "published 93.1" in row)
@@ -269,3 +266,18 @@ def test_crosshair_covers_bands_but_not_lines() -> None:
     characters = [row[column] for row in chart.grid.text()[: chart.axes.height]]
     assert characters.count("│") == chart.axes.height - 1
     assert band_style(0) in chart.grid.styles
+
+
+def test_pictures_are_side_by_side_above_their_captions() -> None:
+    black, white = np.zeros((8, 8, 3), np.uint8), np.full((8, 8, 3), 255, np.uint8)
+    pictures = [(black, ("cat",)), (white, ("a very long name of a class",)), (black, ("dog\x1b[31m", "90 %"))]
+    lines = picture_grid(pictures, 20, colour=False, columns=8).plain.splitlines()
+    assert lines[:4] == [" " * 10 + "@" * 8] * 4
+    assert lines[4] == "cat       a very …"
+    assert [line.strip() for line in lines[6:10]] == [""] * 4
+    assert lines[10].isprintable()
+    assert lines[10].startswith("dog")
+    assert lines[11] == "90 %"
+    assert max(map(len, lines)) <= 20
+    coloured = picture_grid(pictures[:1], 1, colour=True)
+    assert coloured.plain.splitlines()[0] == "▀" * 16

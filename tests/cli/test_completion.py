@@ -57,14 +57,11 @@ def runs(tmp_path: Path) -> Path:
     return runs
 
 
-def test_ids_newest_first_without_slow_imports(tmp_path: Path, runs: Path) -> None:
+def test_ids_newest_first_with_method_task_and_state_and_without_slow_imports(tmp_path: Path, runs: Path) -> None:
     completions, loaded = complete(tmp_path, "clarinet show ", run=subprocess.run)
     assert completions.split() == ["bbb333", "aab222", "aaa111"]
     assert not loaded & (HEAVY | {"numpy", "rich"})
     assert complete(tmp_path, "clarinet compare aaa111 a")[0].split() == ["aab222"]
-
-
-def test_ids_with_method_task_and_state(tmp_path: Path, runs: Path) -> None:
     completions, _ = complete(tmp_path, "clarinet logs aa", "fish")
     assert completions.splitlines() == ["aab222\tgac+cdan-e U→M queued", "aaa111\tclarinet U→M queued"]
 
@@ -86,9 +83,8 @@ def test_zsh_evaluates_nothing_from_a_run(tmp_path: Path, runs: Path) -> None:
         ingest_all(db, runs)
     assert "$(touch pwned)" in read_run_labels(runs / DATABASE_NAME, "ccc", 5)["ccc444"]
     completions, _ = complete(tmp_path, "clarinet show ccc", "zsh")
-    assert (
-        completions.strip() == '_arguments \'*: :(("ccc444":"touch pwnedtouch pwned; touch pwned bold Y→D queued"))\''
-    )
+    description = "touch pwnedtouch pwned; touch pwned bold Y→D queued"
+    assert completions.strip() == f"""_arguments '*: :(("ccc444":"{description}"))'"""
 
 
 def test_locked_history_is_skipped(runs: Path) -> None:
@@ -107,12 +103,9 @@ def values(items: completion.Items) -> list[str]:
     return [value for value, _ in items]
 
 
-def test_methods_and_presets() -> None:
+def test_methods_presets_and_tasks_without_redirections() -> None:
     assert values(completion.method_names("gac+d")) == ["gac+dan", "gac+dann"]
     assert values(completion.preset_names("")) == ["paper", "literal", "quick", "smoke", "photographs"]
-
-
-def test_tasks_without_redirections() -> None:
     completions = values(completion.task_names(""))
     assert [parse_task(task).name for task in completions] == [*PAPER_TASKS, OFFLINE_TASK]
     assert not any(">" in task for task in completions)
@@ -128,15 +121,13 @@ def test_settings_and_their_choices() -> None:
 
 
 def test_states_queries_metrics_and_fields() -> None:
-    assert values(completion.state_names("s")) == ["starting", "stopped", "silent"]
+    assert values(completion.queries("state:s")) == ["state:starting", "state:stopped", "state:silent"]
     assert values(completion.queries("epoch")) == ["epoch:", "epochs:", "epoch_iterations:"]
     assert values(completion.queries("state:f")) == ["state:finished", "state:failed"]
     assert values(completion.queries("task:U")) == ["task:U→M"]
+    assert values(completion.queries("alarm:dis")) == ["alarm:discriminator-blind", "alarm:discriminator-unbeaten"]
     assert values(completion.queries("seed:1")) == []
     assert values(completion.metric_names("source")) == ["source_accuracy", "source_loss"]
     assert values(completion.sort_fields("ac")) == ["acc"]
-
-
-def test_install_completion_option() -> None:
-    done = forked_python.run([sys.executable, "-P", "-c", PROBE.replace('"clarinet"]', '"clarinet", "--help"]')])
-    assert "--install-completion" in done.stdout
+    assert completion.sql_names("select label_h") == [("select label_hash", "hash of the complementary labels")]
+    assert values(completion.sql_names("eval")) == ["evaluations"]

@@ -17,77 +17,51 @@ import pytest
 from clarinet_tui.runs.memory_peaks import record_memory_peak
 from core.resolve import resolve
 from tests.support.cli import CLARINET
-from tests.support.nvml import ELSEWHERE, UUIDS, build, environment
+from tests.support.nvml import ELSEWHERE, UUIDS, environment
 
 HOSTILE = "\x1b[31mred"
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("nvml"))
-
-
 def devices(library: Path, *arguments: str, **steering: object) -> str:
-    done = subprocess.run(
-        [*CLARINET, "devices", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=environment(library, steering),
-    )
+    command, variables = [*CLARINET, "devices", *arguments], environment(library, steering)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=variables)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
 @contextmanager
 def watching(library: Path, *arguments: str, stdout: int = subprocess.PIPE) -> Iterator["subprocess.Popen[str]"]:
-    command = [*CLARINET, "devices", "--watch", *arguments]
-    with subprocess.Popen(
-        command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=environment(library, {"TERM": "xterm"})
-    ) as process:
+    command, variables = [*CLARINET, "devices", "--watch", *arguments], environment(library, {"TERM": "xterm"})
+    with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=variables) as process:
         try:
             yield process
         finally:
             process.kill()
 
 
-def interrupt(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    """Send Ctrl+C and return the exit code and stderr."""
-    process.send_signal(signal.SIGINT)
-    errors = process.communicate(timeout=60)[1]
-    return process.returncode, errors
-
-
-def test_json_has_every_device_with_the_same_keys(library: Path) -> None:
+def test_json_has_every_visible_device_with_the_same_keys(library: Path) -> None:
     found: list[dict[str, Any]] = json.loads(devices(library, "--json", STANDIN_FOREIGN=ELSEWHERE))
     assert [(device["label"], device["key"]) for device in found] == [
         *((f"cuda:{index}", uuid) for index, uuid in enumerate(UUIDS)),
         ("cpu", "cpu"),
     ]
-    keys = (
-        "key label name cores memory_total memory_used utilization temperature power energy compute_mode memory_errors"
-    )
-    keys += " throttling driver processes problem note"
+    keys = "key label name cores memory_total memory_used utilization temperature power energy compute_mode"
+    keys += " memory_errors throttling driver processes problem note"
     assert [" ".join(device) for device in found] == [keys] * 5
     assert found[1]["processes"] == [
         {"pid": ELSEWHERE, "owner": None, "command": None, "memory": 9 << 30, "computes": True}
     ]
 
-
-def test_only_visible_gpus_are_listed(library: Path) -> None:
     listed = json.loads(devices(library, "--json", CUDA_VISIBLE_DEVICES="3,0"))
     assert [(device["label"], device["key"]) for device in listed] == [
         ("cuda:0", UUIDS[3]), ("cuda:1", UUIDS[0]), ("cpu", "cpu")
     ]  # fmt: skip
 
 
-def test_unloadable_library_is_no_error(tmp_path: Path) -> None:
+def test_unloadable_library_is_no_error_and_a_driver_failure_is_shown(library: Path, tmp_path: Path) -> None:
     (tmp_path / "libnvidia-ml.so.1").write_text("no library")
     (cpu,) = json.loads(devices(tmp_path, "--json"))
     assert (cpu["key"], cpu["problem"]) == ("cpu", None)
-
-
-def test_driver_failure_is_shown_below_the_table(library: Path) -> None:
     lines = devices(library, STANDIN_INIT=18).splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["device", "cpu"]
     assert "version mismatch" in lines[2]
@@ -134,21 +108,18 @@ def test_slots_are_recommended_from_the_peak_memory_of_runs(
     assert last == f"Runs here have used up to {peak >> 30}.0 GiB {advice}"
 
 
-def test_watch_prints_until_ctrl_c(library: Path) -> None:
-    with watching(library) as process:
-        assert process.stdout is not None
+def test_watch_prints_tables_or_a_list_per_line_until_ctrl_c(library: Path) -> None:
+    with watching(library) as tables, watching(library, "--json") as lists:
+        assert tables.stdout is not None
+        assert lists.stdout is not None
         for _ in range(2):
-            table = [process.stdout.readline().split()[0] for _ in range(6)]
+            table = [tables.stdout.readline().split()[0] for _ in range(6)]
             assert table == ["device", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cpu"]
-        assert interrupt(process) == (0, "")
-
-
-def test_watch_as_json_prints_one_list_per_line(library: Path) -> None:
-    with watching(library, "--json") as process:
-        assert process.stdout is not None
-        for _ in range(2):
-            assert [device["label"] for device in json.loads(process.stdout.readline())][-1] == "cpu"
-        assert interrupt(process) == (0, "")
+            assert json.loads(lists.stdout.readline())[-1]["label"] == "cpu"
+        for process in (tables, lists):
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=60)[1] == ""
+            assert process.returncode == 0
 
 
 def test_watch_redraws_and_restores_the_terminal(library: Path) -> None:

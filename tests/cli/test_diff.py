@@ -1,11 +1,11 @@
 """`clarinet diff`: only what differs, grouped, and without control characters."""
 
-import json
+import re
 from pathlib import Path
 
 import msgspec
 
-from tests.support.cli import invoke
+from tests.support.cli import invalid, invoke, invoke_json
 from tests.support.events import started
 from tests.support.histories import make_run, write_events
 
@@ -15,17 +15,13 @@ def environment(version: str, commit: str, patch: str = "") -> bytes:
     return msgspec.json.encode({"host": "a", "versions": versions, "git": {"commit": commit, "patch": patch}})
 
 
-def make_pair(runs: Path) -> None:
-    one = make_run(runs, "one", seed=1)
-    two = make_run(runs, "two", seed=2, epochs=5, stage1={"epochs": 4})
+def test_every_group_is_a_hunk_and_json_has_the_values_of_both(tmp_path: Path) -> None:
+    one = make_run(tmp_path, "one", seed=1)
+    two = make_run(tmp_path, "two", seed=2, epochs=5, stage1={"epochs": 4})
     write_events(one, [started(label_hash="aaa")])
     write_events(two, [started(label_hash="bbb", classes=["0", "1\x1b[31m"])])
     one.environment.write_bytes(environment("2.12", "c0ffee"))
     two.environment.write_bytes(environment("2.13", "c0ffee", "+print(1)\n+print(2)\n"))
-
-
-def test_every_group_is_a_hunk(tmp_path: Path) -> None:
-    make_pair(tmp_path)
     done = invoke(tmp_path, "diff", "one", "two")
     assert done.exit_code == 0, done.exception
     lines = done.stdout.splitlines()
@@ -36,18 +32,9 @@ def test_every_group_is_a_hunk(tmp_path: Path) -> None:
         assert line in lines
     assert not any("numpy" in line or "commit =" in line or "batch_size" in line for line in lines)
     assert "\x1b[31m" not in done.stdout
-    assert [line for line in lines if line.startswith("@@ ") and line.endswith(" @@") and "," not in line] == [
-        "@@ settings @@",
-        "@@ data @@",
-        "@@ environment @@",
-        "@@ code @@",
-        "@@ uncommitted changes @@",
-    ]
-
-
-def test_json_has_the_values_of_both(tmp_path: Path) -> None:
-    make_pair(tmp_path)
-    result = json.loads(invoke(tmp_path, "diff", "one", "two", "--json").stdout)
+    titles = re.findall(r"^@@ ([a-z ]+) @@$", done.stdout, re.MULTILINE)
+    assert titles == ["settings", "data", "environment", "code", "uncommitted changes"]
+    result = invoke_json(tmp_path, "diff", "one", "two")
     assert {"group": "settings", "name": "seed", "first": 1, "second": 2} in result["differences"]
     assert (result["first"], result["second"]) == ("one", "two")
 
@@ -56,4 +43,4 @@ def test_equal_runs_and_runs_that_have_not_started(tmp_path: Path) -> None:
     make_run(tmp_path, "one")
     make_run(tmp_path, "two")
     assert "have the same settings" in invoke(tmp_path, "diff", "one", "two").stdout
-    assert "no run in" in str(invoke(tmp_path, "diff", "one", "three").exception)
+    assert "no run in" in invalid(tmp_path, "diff", "one", "three")

@@ -11,15 +11,13 @@ from pathlib import Path
 import pytest
 from typer import Abort
 
-from clarinet_tui.analysis.run_estimate import Estimator, RunEstimate
-from clarinet_tui.cli.cost import warn_of_cost
+from clarinet_tui.cli.launch import warn_of_cost
 from clarinet_tui.cli.main import app, name_runs_dir
-from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.queue.queue_file import read_queue
-from core.events import Finished, Stopped
+from core.events import Stopped
 from core.resolve import resolve
 from tests.support.cli import invoke
-from tests.support.events import started, step
+from tests.support.events import started
 from tests.support.histories import make_run, open_history, write_events
 
 
@@ -48,6 +46,7 @@ def test_printed_commands_can_be_pasted_and_have_the_runs_directory(runs: Path, 
         write_events(make_run(runs, "abc"), [started(), Stopped(iteration=0)])
     printed = commands(invoke(runs, *arguments).stdout)
     assert printed
+    assert arguments != ["ls"] or "smoke" in printed[0], "a run that takes seconds"
     for words in printed:
         assert words[-2:] == ["--runs-dir", str(runs)], words
         script = f"clarinet() {{ :; }}; clarinet-tui() {{ :; }}; {shlex.join(words)}"
@@ -62,12 +61,6 @@ def test_commands_in_errors_have_the_runs_directory() -> None:
         named = name_runs_dir(message, ["clarinet", "resume", "abc", *given])
         assert named == message.replace("clone abc`", "clone abc --runs-dir 'my runs'`")
     assert name_runs_dir(message, ["clarinet", "resume", "abc"]) == message
-
-
-def test_hint_for_an_empty_directory_takes_seconds(runs: Path) -> None:
-    ((*_, option, preset, _, _),) = commands(invoke(runs, "ls").stdout)
-    assert (option, preset) == ("--preset", "smoke")
-    assert "--preset quick" in invoke(runs, "queue").stdout
 
 
 def sweep_on_a_terminal(answer: str, *arguments: str) -> None:
@@ -99,12 +92,3 @@ def test_run_without_a_preset_says_what_it_costs(runs: Path, capsys: pytest.Capt
         r"--preset quick takes minutes, --preset smoke seconds\n",
         capsys.readouterr().err,
     )
-
-
-def test_estimate_follows_finished_runs_of_the_same_kind(runs: Path) -> None:
-    end = Finished(iteration=100, epoch=1, target_accuracy=50.0, source_accuracy=None, seconds=50.0)
-    write_events(make_run(runs, "abc", task="Y->D", device="cpu"), [started(task="Y->D"), step(1), step(100), end])
-    with open_history(runs) as database:
-        ingest_all(database, runs)
-        estimate = Estimator(database, runs, on_gpu=False).estimate(resolve(preset="smoke"))
-    assert estimate == RunEstimate(iterations=80, seconds=40.0, runs=1)

@@ -19,6 +19,10 @@ def test_what_opens_first_loads_nothing_heavy(code: str) -> None:
     assert not imported_modules(code) & (HEAVY | {"numpy"})
 
 
+def test_tensorboard_is_imported_only_when_used() -> None:
+    assert not imported_modules("import clarinet_tui.cli.export, clarinet_tui.analysis.tensorboard") & {"tensorboard"}
+
+
 def test_four_lines_of_python_are_enough() -> None:
     code = "from core import resolve, train\nassert callable(train) and resolve(preset='smoke').epochs == 3"
     assert "torch" in imported_modules(code)

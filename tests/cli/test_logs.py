@@ -12,7 +12,7 @@ import pytest
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Event, Finished
-from tests.support.cli import CLARINET, cli_environment, pipe_to_head, run_clarinet
+from tests.support.cli import CLARINET, cli_environment, invoke, pipe_to_head, run_clarinet
 from tests.support.events import evaluation, started, step
 from tests.support.forked_python import forkserver
 from tests.support.histories import make_run, write_events
@@ -28,14 +28,9 @@ def run(tmp_path: Path) -> RunDirectory:
 
 @contextmanager
 def following(run: RunDirectory, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    process = subprocess.Popen(
-        [*CLARINET, "logs", run.id, "-f", *arguments],
-        cwd=run.runs_dir.parent,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=cli_environment(),
-    )
+    command, pipe = [*CLARINET, "logs", run.id, "-f", *arguments], subprocess.PIPE
+    folder, environment = run.runs_dir.parent, cli_environment()
+    process = subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=environment)
     try:
         yield process
     finally:
@@ -48,18 +43,18 @@ def line(process: "subprocess.Popen[str]") -> str:
     return process.stdout.readline().rstrip("\n")
 
 
-def test_last_lines_with_a_text(tmp_path: Path, run: RunDirectory) -> None:
+def test_last_lines_with_a_text(run: RunDirectory) -> None:
     write_events(run, [started(), *(evaluation(n * 100) for n in range(30)), FINISHED])
-    done = run_clarinet(tmp_path, "logs", run.id[:8], "-n", "2", "--grep", "EPOCH")
+    done = invoke(run.runs_dir, "logs", run.id[:8], "-n", "2", "--grep", "EPOCH")
     assert done.stdout.splitlines() == ["epoch 28: target 50.00 %", "epoch 29: target 50.00 %"]
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     run.log.write_bytes(b"torn")
-    assert run_clarinet(tmp_path, "logs", run.id, "-n", "1").stdout == "torn\n"
+    assert invoke(run.runs_dir, "logs", run.id, "-n", "1").stdout == "torn\n"
 
 
 def test_queued_run_and_unknown_run(tmp_path: Path, run: RunDirectory) -> None:
-    waiting = run_clarinet(tmp_path, "logs", run.id)
-    assert (waiting.returncode, waiting.stdout) == (0, "")
+    waiting = invoke(run.runs_dir, "logs", run.id)
+    assert (waiting.exit_code, waiting.stdout) == (0, "")
     assert "has not started" in waiting.stderr
     assert run_clarinet(tmp_path, "logs", "zzz").returncode == 2
 
@@ -73,9 +68,8 @@ def test_follow_waits_survives_rotation_and_ends_with_the_run(run: RunDirectory)
             journal.sync()
 
         record(started(), step(1))
-        assert line(process) == f"run {run.id}: clarinet on U->M, seed 1, cpu, " + (
-            "100 source, 100 target and 50 test images"
-        )
+        images = "100 source, 100 target and 50 test images"
+        assert line(process) == f"run {run.id}: clarinet on U->M, seed 1, cpu, {images}"
         run.log.write_text("a warning\n")
         assert line(process) == "a warning"
         run.log.rename(run.log.with_suffix(".1"))

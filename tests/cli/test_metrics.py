@@ -5,16 +5,13 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from clarinet_tui.cli import metrics
-from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
-from core.errors import InputError
 from core.events import Event
-from tests.support.cli import invoke, pipe_to_head, run_clarinet
+from tests.support.cli import invalid, invoke, pipe_to_head
 from tests.support.events import evaluation, started, step
 from tests.support.histories import make_run, open_history, write_events
 
@@ -40,31 +37,28 @@ def runs(tmp_path: Path) -> Path:
     return runs
 
 
-@pytest.fixture
-def db(runs: Path) -> Iterator[Database]:
-    with Database.open(runs) as opened:
-        yield opened
+def output(runs: Path, *options: str) -> str:
+    return invoke(runs, "metrics", "meas", *options).stdout
 
 
 def read_csv(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
-def test_csv_has_every_iteration_in_stable_columns(tmp_path: Path, runs: Path) -> None:
-    done = run_clarinet(tmp_path, "metrics", "meas", "--csv", "--level", "iteration")
-    header = done.stdout.splitlines()[0]
+def test_csv_has_every_iteration_in_stable_columns(runs: Path) -> None:
+    printed = output(runs, "--csv", "--level", "iteration")
+    header = printed.splitlines()[0]
     assert header == "run,iteration,epoch,adaptation_epoch,stage,seconds," + (
         "complementary_loss,ascended,classification_loss,[red]"
     )
-    rows = read_csv(done.stdout)
+    rows = read_csv(printed)
     assert [int(row["iteration"]) for row in rows] == list(range(1, 201))
     assert [row["complementary_loss"] for row in rows[:3]] == ["0.125", "nan", "0.375"]
     assert (rows[0]["classification_loss"], rows[-1]["classification_loss"]) == ("", "-inf")
 
 
-def test_json_lines_of_evaluations(tmp_path: Path, runs: Path) -> None:
-    done = run_clarinet(tmp_path, "metrics", "measured", "--jsonl", "--stop", "17")
-    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+def test_json_lines_of_evaluations(runs: Path) -> None:
+    assert [json.loads(line) for line in output(runs, "--jsonl", "--stop", "17").splitlines()] == [
         {
             "run": "measured",
             "iteration": n,
@@ -79,41 +73,30 @@ def test_json_lines_of_evaluations(tmp_path: Path, runs: Path) -> None:
     ]
 
 
-def output(capsys: pytest.CaptureFixture[str], runs: Path, **options: Any) -> str:
-    metrics.metrics("measured", runs_dir=runs, **options)
-    return capsys.readouterr().out
-
-
-def test_only_requested_metrics(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = output(capsys, runs, jsonl=True, metric=["ascended", "complementary_loss"], start=2, stop=4)
+def test_only_requested_metrics(runs: Path) -> None:
+    chosen = "--metric ascended --metric complementary_loss --start 2 --stop 4"
+    text = output(runs, "--jsonl", *chosen.split())
     place = {"run": "measured", "epoch": 0, "stage": "clarinet"}
     assert [json.loads(line) for line in text.splitlines()] == [
         {**place, "iteration": 2, "seconds": 2 / 64, "ascended": 0.0, "complementary_loss": "nan"},
         {**place, "iteration": 3, "seconds": 3 / 64, "ascended": 1.0, "complementary_loss": 0.375},
     ]
-    rows = read_csv(output(capsys, runs, csv=True, metric=["target_accuracy"], start=8))
+    rows = read_csv(output(runs, "--csv", "--metric", "target_accuracy", "--start", "8"))
     assert [row["target_accuracy"] for row in rows[:2]] == ["inf", "4.0"]
     assert len(rows) == 25
 
 
 @pytest.mark.parametrize(
-    ("level", "requested", "message"),
+    ("options", "message"),
     [
-        (
-            None,
-            ["loss"],
-            "run measured has no 'loss'; it has complementary_loss, ascended, classification_loss, [red], t",
-        ),
-        ("evaluation", ["ascended"], "ascended is an iteration metric; use --level iteration"),
-        (None, ["ascended", "target_accuracy"], "cannot be printed together"),
+        ("--metric loss", "has no 'loss'; it has complementary_loss, ascended, classification_loss, [red], t"),
+        ("--level evaluation --metric ascended", "ascended is an iteration metric; use --level iteration"),
+        ("--metric ascended --metric target_accuracy", "cannot be printed together"),
+        ("--jsonl --csv", "--json, --jsonl and --csv exclude each other"),
     ],
 )
-def test_unknown_and_mixed_metrics_are_errors(
-    db: Database, level: metrics.Level | None, requested: list[str], message: str
-) -> None:
-    with pytest.raises(InputError) as error:
-        metrics.choose_metrics(db, "measured", level, requested)
-    assert message in str(error.value)
+def test_unknown_and_mixed_metrics_and_formats_are_errors(runs: Path, options: str, message: str) -> None:
+    assert message in invalid(runs, "metrics", "measured", *options.split())
 
 
 def test_csv_has_no_control_characters(tmp_path: Path) -> None:
@@ -125,28 +108,20 @@ def test_csv_has_no_control_characters(tmp_path: Path) -> None:
     assert "a]0;b" in printed
 
 
-def test_csv_and_json_exclude_each_other(tmp_path: Path, runs: Path) -> None:
-    assert run_clarinet(tmp_path, "metrics", "measured", "--jsonl", "--csv").returncode == 2
+def test_run_without_events(runs: Path) -> None:
+    header = "run,iteration,epoch,adaptation_epoch,stage,seconds,time\n"
+    assert invoke(runs, "metrics", "empty", "--csv").stdout == header
+    assert invoke(runs, "metrics", "empty").stdout == "No evaluations yet.\n"
+    assert invoke(runs, "metrics", "empty", "--level", "iteration").stdout == "No iterations yet.\n"
 
 
-def test_run_without_events(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    metrics.metrics("empty", csv=True, runs_dir=runs)
-    metrics.metrics("empty", runs_dir=runs)
-    metrics.metrics("empty", level="iteration", runs_dir=runs)
-    assert capsys.readouterr().out.splitlines() == [
-        "run,iteration,epoch,adaptation_epoch,stage,seconds,time",
-        "No evaluations yet.",
-        "No iterations yet.",
-    ]
-
-
-def test_tables_of_last_evaluations_and_of_each_metric(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = output(capsys, runs).splitlines()
+def test_tables_of_last_evaluations_and_of_each_metric(runs: Path) -> None:
+    lines = output(runs).splitlines()
     assert lines[0].split() == ["epoch", "iteration", "stage", "target", "accuracy"]
     assert lines[-2].split() == ["2", "200", "clarinet", "50.00"]
     assert lines[-1] == "The last 20 of 25 evaluations; --csv and --json print all."
     assert len(lines) == metrics.MAX_ROWS + 2
-    table = {line.split()[0]: line.split()[1:] for line in output(capsys, runs, level="iteration").splitlines()}
+    table = {line.split()[0]: line.split()[1:] for line in output(runs, "--level", "iteration").splitlines()}
     assert table["[red]"] == ["1.5", "1.5", "1.5", "1.5"]
     assert table["ascended"] == ["0", "0.5", "0", "1"]
     assert table["classification_loss"] == ["-inf", "-inf", "25.25", "49.75", "1"]

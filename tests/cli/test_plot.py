@@ -1,13 +1,12 @@
 """`clarinet plot` from the command line."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from clarinet_tui.analysis.choices import BAND_KINDS
 from clarinet_tui.history.axes import AXES
-from tests.support.cli import invoke, run_clarinet
+from tests.support.cli import invalid, invoke, invoke_json, run_clarinet
 from tests.support.trained_runs import make_trained_run
 
 
@@ -29,10 +28,10 @@ def test_figure_in_the_terminal_and_as_a_file(tmp_path: Path, runs: Path) -> Non
 
 
 def test_figure_as_json(runs: Path) -> None:
-    figure = json.loads(invoke(runs, "plot", "losses", "--metric", "adversarial_loss", "--json").stdout)
+    figure = invoke_json(runs, "plot", "losses", "--metric", "adversarial_loss")
     assert figure["panels"][0]["title"] == "U→M: adversarial loss"
     assert set(figure["panels"][0]["lines"][0]["y"]) == {0.5}
-    matrix = json.loads(invoke(runs, "plot", "confusion", "seed:1", "--json").stdout)["panels"][0]
+    matrix = invoke_json(runs, "plot", "confusion", "seed:1")["panels"][0]
     assert matrix["counts"] == [[61, 39], [39, 61]]
 
 
@@ -50,16 +49,14 @@ def test_figure_as_json(runs: Path) -> None:
     ],
 )
 def test_invalid_input_is_one_sentence(runs: Path, arguments: list[str], message: str) -> None:
-    assert message in str(invoke(runs, "plot", *arguments).exception)
+    assert message in invalid(runs, "plot", *arguments)
 
 
 def test_queued_run_has_no_data_to_draw(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [], end="running")
-    assert "these runs have no data to draw yet" in str(invoke(tmp_path, "plot").exception)
+    assert "these runs have no data to draw yet" in invalid(tmp_path, "plot")
 
 
-def test_every_axis_and_band_can_be_chosen(runs: Path) -> None:
-    for axis in AXES:
-        assert invoke(runs, "plot", "--x", axis).exit_code == 0
-    for band in BAND_KINDS:
-        assert invoke(runs, "plot", "--band", band).exit_code == 0
+@pytest.mark.parametrize("choice", [*(("--x", axis) for axis in AXES), *(("--band", band) for band in BAND_KINDS)])
+def test_every_axis_and_band_can_be_chosen(runs: Path, choice: tuple[str, str]) -> None:
+    assert invoke(runs, "plot", *choice).exit_code == 0

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from clarinet_tui.cli.ls import run_table
 from clarinet_tui.cli.main import app, hoist_database
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.tables.terminal import to_rich
+from clarinet_tui.tables.writers import to_rich
 from clarinet_tui.ui import main as tui_main
 from tests.support import forked_python
 from tests.support.cli import invoke, run_clarinet
@@ -39,24 +39,21 @@ def test_short_help_option() -> None:
 
 
 def test_tui_has_the_options_of_the_app() -> None:
-    options = set(re.findall(r"--[a-z-]+", tui_main._parser().format_help())) - {
-        "--help",
-        "--db",
-        "--version",
-        "--verbose",
-    }
-    assert options == set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, ["tui", "--help"]).output)) - {"--help"}
+    options = set(re.findall(r"--[a-z-]+", tui_main._parser().format_help())) - {"--db", "--version", "--verbose"}
+    assert options == set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, ["tui", "--help"]).output))
 
 
-def test_database_is_an_option_of_every_command(tmp_path: Path) -> None:
+def test_database_is_an_option_of_every_command_and_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert hoist_database(["ls", "-q", "--db", "a.db"]) == ["--db", "a.db", "ls", "-q"]
     assert hoist_database(["ls", "--db=a.db", "x"]) == ["--db=a.db", "ls", "x"]
     assert hoist_database(["note", "abc", "--", "--db"]) == ["note", "abc", "--", "--db"]
     assert hoist_database(["ls", "--db"]) == ["ls", "--db"]
     run = make_run(tmp_path / "runs")
-    listed = run_clarinet(tmp_path, "ls", "-q", "--db", "local/h.db")
-    assert (listed.stdout.split(), listed.stderr) == ([run.id], "")
-    assert (tmp_path / "local" / "h.db").exists()
+    monkeypatch.setenv("CLARINET_DB", "local/e.db")
+    for options, name in ((["--db", "local/h.db"], "h.db"), ([], "e.db")):
+        listed = run_clarinet(tmp_path, "ls", "-q", *options)
+        assert (listed.stdout.split(), listed.stderr) == ([run.id], "")
+        assert (tmp_path / "local" / name).exists()
     assert not (tmp_path / "runs" / "clarinet.db").exists()
 
 

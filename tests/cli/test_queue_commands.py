@@ -1,11 +1,12 @@
 """`clarinet sweep`, `queue`, `stop`, `resume`, `clone`, `rm`, `tag` and `note`."""
 
 import json
+import shlex
 from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from clarinet_tui.cli.main import app
 from clarinet_tui.devices.device import Device
@@ -13,7 +14,7 @@ from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
 from clarinet_tui.runs.lock import current_process
 from core.errors import InputError
-from core.events import Finished, Stopped
+from core.events import Stopped
 from tests.support.events import started, step
 from tests.support.histories import make_run, open_history, write_events
 
@@ -29,19 +30,15 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs"
 
 
-def run_command(*arguments: str, **more: str) -> Result:
-    return CliRunner().invoke(app, arguments, **more, catch_exceptions=True)  # type: ignore[arg-type]
-
-
 def succeed(*arguments: str) -> str:
-    result = run_command(*arguments)
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, (result.output, result.exception)
     return result.output
 
 
 def fail(*arguments: str) -> str:
     """Return the message of the InputError that `main` turns into exit code 2."""
-    result = run_command(*arguments)
+    result = CliRunner().invoke(app, arguments)
     assert isinstance(result.exception, InputError), (result.output, result.exception)
     return str(result.exception)
 
@@ -57,13 +54,18 @@ def list_runs() -> list[dict[str, object]]:
 
 
 def test_dry_run_prints_commands_and_creates_nothing(runs: Path) -> None:
-    lines = succeed(
-        "sweep", "--methods", "clarinet,gac", "--tasks", "M->U", "--seeds", "1..2", "--dry-run"
-    ).splitlines()
+    arguments = ["sweep", "--methods", "clarinet,gac", "--tasks", "M->U", "--seeds", "1..2", "--dry-run"]
+    lines = succeed(*arguments).splitlines()
     assert len(lines) == 4
     assert lines[0] == "clarinet run --headless --method clarinet --task 'M->U' --seed 1 --preset paper"
-    arguments = ["sweep", "--methods", "clarinet,gac", "--tasks", "M->U", "--seeds", "1..2", "--dry-run", "--json"]
-    assert json.loads(succeed(*arguments)) == lines
+    assert json.loads(succeed(*arguments, "--json")) == lines
+    assert [json.loads(line) for line in succeed(*arguments, "--jsonl").splitlines()] == lines
+    options = ["--on-alarm", "sh -c 'x y'", "--on-end", "true", "--time-limit", "2h"]
+    assert all(
+        shlex.split(line)[-6:] == [*options[:-1], "7200s"] for line in succeed(*arguments, *options).splitlines()
+    )
+    assert "no-such-program-anywhere" in fail("sweep", "--seeds", "1,2", "--on-alarm", "no-such-program-anywhere")
+    assert fail("sweep").startswith("sweep: expected a FILE, or what to train")
     assert read_queue(runs).entries == ()
     assert list_runs() == []
 
@@ -88,20 +90,8 @@ def test_sweep_is_queued_and_listed_in_order(runs: Path) -> None:
     assert [entry["id"] for entry in queue] == ids
     assert queue[0]["method"] == "clarinet"
     assert queue[0]["position"] == 1
+    assert ids == [json.loads(line)["id"] for line in succeed("queue", "--jsonl").splitlines()]
     assert ids[0] in succeed("queue")
-
-
-def test_a_bare_sweep_queues_nothing(runs: Path) -> None:
-    assert fail("sweep").startswith("sweep: expected a FILE, or what to train")
-    assert not read_queue(runs).waiting
-
-
-def test_lists_are_one_array_or_one_value_a_line(runs: Path) -> None:
-    ids = [json.loads(line) for line in succeed("sweep", "--seeds", "1,2", "--preset", "smoke", "--jsonl").splitlines()]
-    assert ids == [entry["id"] for entry in json.loads(succeed("queue", "--json"))]
-    assert ids == [json.loads(line)["id"] for line in succeed("queue", "ls", "--jsonl").splitlines()]
-    planned = succeed("sweep", "--preset", "smoke", "--dry-run", "--jsonl").splitlines()
-    assert all(json.loads(line).startswith("clarinet run") for line in planned)
 
 
 def test_start_options_are_queued_and_shown(runs: Path) -> None:
@@ -186,21 +176,6 @@ def test_clone_changes_only_given_settings(runs: Path) -> None:
     assert (config["stage1"]["epochs"], config["stage1"]["seed"]) == (2, 4)
 
 
-def test_rm_undo_and_empty(runs: Path) -> None:
-    run = make_run(runs)
-    write_events(run, [started(), Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
-    assert len(list_runs()) == 1
-    assert "--undo" in succeed("rm", run.id)
-    assert list_runs() == []
-    succeed("rm", "--undo", run.id)
-    assert [row["id"] for row in list_runs()] == [run.id]
-    succeed("rm", run.id)
-    assert run_command("rm", "--empty", input="n\n").exit_code == 1
-    assert (runs / ".trash" / run.id).exists()
-    assert "1 deleted" in succeed("rm", "--empty", "--yes")
-    assert "is not in" in fail("rm", "--undo", run.id)
-
-
 def test_tags_and_notes(runs: Path) -> None:
     first, second = make_run(runs), make_run(runs)
     assert succeed("tag", first.id, second.id, "--add", "icml", "--add", "draft") == "2 runs tagged\n"
@@ -215,23 +190,15 @@ def test_tags_and_notes(runs: Path) -> None:
     assert "--add" in fail("tag", first.id)
 
 
-def test_database_path_option(tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLARINET_DB", "")
-    run = make_run(runs)
-    assert run.id in succeed("--db", str(tmp_path / "local" / "h.db"), "ls", "-q")
-    assert (tmp_path / "local" / "h.db").exists()
-
-
-def test_slots_of_an_absent_device_change_nothing(runs: Path) -> None:
+def test_slots_of_an_absent_device_change_nothing_and_those_of_a_gpu_are_stored_by_uuid(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert 'got "bogus"' in fail("queue", "slots", "gpu=2", "bogus=3")
     assert "there is no cuda:7 here" in fail("queue", "slots", "cuda:7=2")
     for count in (0, 65):
         assert "expected 1 to 64" in fail("queue", "slots", "gpu=2", f"cpu={count}")
     assert "DEVICE=COUNT" in fail("queue", "slots", "cpu=" + "9" * 5000)
     assert read_queue(runs).slots == {}
-
-
-def test_slots_of_one_gpu_are_stored_by_uuid(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gpus = [Device(key=f"GPU-{name}", label=f"cuda:{number}", name="A100") for number, name in enumerate("ab")]
     monkeypatch.setattr("clarinet_tui.cli.queue.list_devices", lambda **_: gpus)
     succeed("queue", "slots", "cuda:1=2", "GPU-a=3")
@@ -252,17 +219,24 @@ def test_stop_and_rm_act_on_all_runs_or_none(runs: Path) -> None:
     assert first in read_queue(runs)
 
 
-def test_rm_restores_by_prefix_and_rejects_unused_arguments(runs: Path) -> None:
+def test_rm_undo_and_empty(runs: Path) -> None:
     for name in ("abc1", "abc2"):
-        succeed("rm", make_run(runs, id=name).id)
+        make_run(runs, id=name)
+        assert "--undo" in succeed("rm", name)
+    assert list_runs() == []
     assert "abc1, abc2" in fail("rm", "--undo", "abc")
     assert "takes run ids" in fail("rm", "--undo")
     assert "takes run ids" in fail("rm", "--undo", "--query", "tag:x")
     assert "takes no ids" in fail("rm", "--empty", "--yes", "abc1")
     assert "abc2 restored" in succeed("rm", "--undo", "abc2")
     assert "abc1 restored" in succeed("rm", "--undo", "abc")
+    assert {row["id"] for row in list_runs()} == {"abc1", "abc2"}
     succeed("rm", "abc1")
-    assert "Delete 1 removed run for good?" in run_command("rm", "--empty", input="n\n").output
+    refused = CliRunner().invoke(app, ["rm", "--empty"], input="n\n")
+    assert (refused.exit_code, "Delete 1 removed run for good?" in refused.output) == (1, True)
+    assert (runs / ".trash" / "abc1").exists()
+    assert "1 deleted" in succeed("rm", "--empty", "--yes")
+    assert "is not in" in fail("rm", "--undo", "abc1")
 
 
 def test_absent_device_is_rejected_before_queueing(tmp_path: Path, runs: Path) -> None:

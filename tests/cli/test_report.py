@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from clarinet_tui.runs.lock import host_name
-from tests.support.cli import invoke, run_clarinet
+from tests.support.cli import invalid, invoke, run_clarinet
 from tests.support.trained_runs import make_trained_run
 
 
@@ -33,7 +33,7 @@ def test_without_hosts_names_no_machine(tmp_path: Path) -> None:
 def test_invalid_input_is_one_sentence(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [20])
     out = str(tmp_path / "report.html")
-    assert "no run matches 'seed:9'" in str(invoke(tmp_path, "report", "seed:9", "--out", out).exception)
+    assert "no run matches 'seed:9'" in invalid(tmp_path, "report", "seed:9", "--out", out)
     nowhere = str(tmp_path / "nowhere" / "report.html")
-    assert "nowhere: cannot be written" in str(invoke(tmp_path, "report", "--out", nowhere).exception)
+    assert "nowhere: cannot be written" in invalid(tmp_path, "report", "--out", nowhere)
     assert invoke(tmp_path, "report").exit_code == 2

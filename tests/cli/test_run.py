@@ -4,8 +4,6 @@ import json
 import signal
 import sqlite3
 import subprocess
-import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -34,11 +32,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(
-    folder: Path, *arguments: str, start: Callable[..., "subprocess.CompletedProcess[str]"] = forked_python.run
-) -> "subprocess.CompletedProcess[str]":
+def run(folder: Path, *arguments: str, start: Any = forked_python.run) -> Any:
     command = [*CLARINET, "run", *arguments]
     return start(command, cwd=folder, capture_output=True, text=True, timeout=120, env=cli_environment())
+
+
+def start(folder: Path, *arguments: str, popen: Any = forked_python.Popen) -> Any:
+    """Start a headless run with JSON lines, whose output can be read while it trains."""
+    command = [*CLARINET, "run", "--headless", "--jsonl", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return popen(command, cwd=folder, **pipes, text=True, env=cli_environment())
 
 
 def events(output: str) -> list[dict[str, Any]]:
@@ -85,12 +88,11 @@ def test_flags_override_the_settings_file_and_json_is_one_array(folder: Path) ->
 
 
 def run_until_signal(
-    folder: Path, arguments: list[str], steps: int, number: signal.Signals, start: Any = forked_python.Popen
+    folder: Path, arguments: list[str], steps: int, number: signal.Signals, popen: Any = forked_python.Popen
 ) -> tuple[list[dict[str, Any]], int]:
     """Signal a run after some iterations; return its events and its exit code."""
-    command = [*CLARINET, "run", "--headless", "--jsonl", *arguments]
     output = []
-    with start(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=cli_environment()) as process:
+    with start(folder, *arguments, popen=popen) as process:
         for line in process.stdout:
             output.append(json.loads(line))
             if sum(event["event"] == "step" for event in output) == steps and output[-1]["event"] == "step":
@@ -121,15 +123,8 @@ def test_requeued_job_resumes_under_its_id(folder: Path) -> None:
 
 
 def test_run_killed_before_its_first_checkpoint_starts_over(folder: Path) -> None:
-    arguments = ["--headless", "--jsonl", "--task", "photos->scans", *SHORT, "--run-id", "killed"]
-    process = forked_python.Popen(
-        [*CLARINET, "run", *arguments], cwd=folder, stdout=subprocess.PIPE, env=cli_environment()
-    )
-    assert process.stdout is not None
-    for line in process.stdout:
-        if json.loads(line).get("iteration") == 3:
-            process.kill()
-    assert process.wait(timeout=60) == -signal.SIGKILL
+    arguments = ["--task", "photos->scans", *SHORT, "--run-id", "killed"]
+    assert run_until_signal(folder, arguments, 3, signal.SIGKILL)[1] == -signal.SIGKILL
     second = run(folder, "--headless", "--jsonl", "--resume", "killed")
     assert second.returncode == 0, second.stderr
     output = events(second.stdout)
@@ -140,18 +135,14 @@ def test_run_killed_before_its_first_checkpoint_starts_over(folder: Path) -> Non
 
 
 def test_second_worker_of_a_run_is_refused(folder: Path) -> None:
-    arguments = ["--headless", "--jsonl", "--task", "photos->scans", *SHORT, "--epochs", "500", "--run-id", "twice"]
-    first = forked_python.Popen([*CLARINET, "run", *arguments], cwd=folder, env=cli_environment())
-    try:
-        while not (folder / "runs" / "twice" / "journal.jsonl").exists():
-            assert first.poll() is None
-            time.sleep(0.05)
-        second = run(folder, *arguments)
-        assert second.returncode == 2
-        assert f"process {first.pid}" in second.stderr
-    finally:
+    arguments = ["--task", "photos->scans", *SHORT, "--epochs", "500", "--run-id", "twice"]
+    with start(folder, *arguments) as first:
+        assert "started" in first.stdout.readline()
+        second = run(folder, "--headless", *arguments)
         first.terminate()
-        assert first.wait(60) is not None
+        first.stdout.read()
+    assert second.returncode == 2
+    assert f"process {first.pid}" in second.stderr
 
 
 @pytest.mark.parametrize(
@@ -180,18 +171,8 @@ def test_invalid_input_is_one_sentence_and_changes_nothing(folder: Path, argumen
 
 
 def test_closed_pipe_does_not_stop_the_run(folder: Path) -> None:
-    arguments = ["--headless", "--jsonl", "--task", "photos->scans", *SHORT, "--run-id", "piped"]
-    process = forked_python.Popen(
-        [*CLARINET, "run", *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=cli_environment(),
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.wait(timeout=60) == 0, process.stderr.read()
-    process.stderr.close()
+    with start(folder, "--task", "photos->scans", *SHORT, "--run-id", "piped") as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(timeout=60) == 0, process.stderr.read()
     assert '"event":"finished"' in (folder / "runs" / "piped" / "journal.jsonl").read_text()

@@ -1,4 +1,4 @@
-"""`clarinet settings`, `methods`, `tasks` and `presets`, and JSON that has the same form everywhere."""
+"""`clarinet settings`, `methods`, `tasks` and `presets`; and JSON, whose form and keys are public."""
 
 import json
 from pathlib import Path
@@ -15,6 +15,13 @@ from core.presets import PRESETS
 from core.tasks import OFFLINE_TASK, PAPER_TASKS
 from tests.support.events import evaluation, started, step
 from tests.support.histories import make_run, open_history, write_events
+
+ROW = (
+    "id state method task seed preset name device host stage epoch epochs_total iteration iterations_total "
+    "target_accuracy source_accuracy pseudo_label_accuracy seconds created started ended label_hash family error "
+    "tags alarms note notes iterations_given seconds_left problems hardware gpu_memory gpu_use memory energy"
+)
+DETAILS = "config changed command attempts open_alarms damaged events_tail selected_without_labels"
 
 
 @pytest.fixture
@@ -72,7 +79,16 @@ def test_json_is_one_array_and_jsonl_one_object_a_line(folder: Path, command: st
     assert [row.keys() for row in array] == [row.keys() for row in lines]
 
 
+def test_keys_of_runs_and_domains(folder: Path) -> None:
+    row = rows("ls")[0]
+    assert sorted(row) == sorted(ROW.split())
+    assert json.loads(run("show", "abc", "--json").stdout).keys() - row.keys() == set(DETAILS.split())
+    keys = "name letter title present format origin train test published advice"
+    assert {" ".join(domain) for domain in rows("data", "list")} == {keys}
+
+
 def test_no_rows_are_an_empty_array(folder: Path) -> None:
+    assert rows("queue") == []
     assert run("ls", "method:none", "--json").stdout == "[]\n"
     assert run("ls", "method:none", "--jsonl").stdout == ""
     assert run("queue", "--jsonl").stdout == ""

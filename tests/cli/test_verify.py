@@ -92,18 +92,15 @@ def test_changed_number_is_found(runs: Path) -> None:
 
 def test_tolerance_applies_to_numbers_only(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_events(make_run(runs, id="made"), [started(), step(1, {"complementary_loss": 4.0})])
-
-    def make_replay(label_hash: str) -> Replay:
-        measured: dict[int, Mapping[str, float | str]] = {1: {"complementary_loss": 4.25}}
-        return Replay(label_hash=label_hash, pseudo_label_hash="", iterations=measured, environment={})
-
-    monkeypatch.setattr(cli, "_replay", lambda *_, labels: make_replay("abc"))
+    measured: dict[int, Mapping[str, float | str]] = {1: {"complementary_loss": 4.25}}
+    replay = Replay(label_hash="abc", pseudo_label_hash="", iterations=measured, environment={})
+    monkeypatch.setattr(cli, "_replay", lambda *_, labels: replay)
     assert verify(runs, "made").exit_code == 1
     done = verify(runs, "made", "--tolerance", "0.06")
     assert done.exit_code == 0
     assert "1 differ, from iteration 1 on, by 0.05882 at most" in done.output
     assert "The differences are within the tolerance of 0.06." in done.output
-    monkeypatch.setattr(cli, "_replay", lambda *_, labels: make_replay("other"))
+    replay.label_hash = "other"
     assert verify(runs, "made", "--tolerance", "0.06").exit_code == 1
 
 

@@ -8,12 +8,10 @@ import torch
 from torch import Tensor
 
 from core.data.labels import class_priors, label_weights
-from core.errors import InputError
 from core.methods import find_method
 from core.methods.algorithm import Batch, StageProblem
-from core.methods.basset import Basset
+from core.methods.basset import Basset, Teacher
 from core.methods.plan import make_plan
-from core.resolve import resolve
 from tests.support.tiny import CLASSES, tiny_config, tiny_data
 
 DATA = tiny_data()
@@ -32,6 +30,11 @@ def basset(method: str = "basset", **settings: Any) -> Basset:
     assert mask is not None
     priors = torch.from_numpy(class_priors(mask)).float()
     return Basset(StageProblem(config, plan.stages[-1], (28, 28, 1), CLASSES, priors, torch.device("cpu")))
+
+
+def teacher_of(algorithm: Basset) -> Teacher:
+    assert algorithm.teacher is not None
+    return algorithm.teacher
 
 
 def batch(labels: bool = False) -> Batch:
@@ -96,8 +99,7 @@ def test_adaptation_step_is_the_literal_one(method: str, labels: bool) -> None:
     metrics = algorithm.step(data, 3)
     assert metrics.on_host["lambda"] == pytest.approx(weight)
     assert 0 < metrics.on_device["target_confident"].item() < 1
-    assert algorithm.teacher is not None
-    teacher = list(algorithm.teacher.classifier.parameters())
+    teacher = list(teacher_of(algorithm).classifier.parameters())
     for parameter, averaged, old, gradient in zip(algorithm.fg, teacher, before, gradients, strict=True):
         expected = old - 0.05 * (gradient + config.weight_decay * old)
         torch.testing.assert_close(parameter.detach(), expected, rtol=1e-4, atol=1e-6)
@@ -136,10 +138,10 @@ def test_discriminator_is_optional() -> None:
 
 def test_the_teacher_is_evaluated_and_never_trained() -> None:
     algorithm = basset()
-    assert algorithm.teacher is not None
-    assert algorithm.predictor is algorithm.teacher.classifier
-    assert not any(parameter.requires_grad for parameter in algorithm.teacher.parameters())
-    for mine, teachers in zip(algorithm.fg, algorithm.teacher.classifier.parameters(), strict=True):
+    teacher = teacher_of(algorithm)
+    assert algorithm.predictor is teacher.classifier
+    assert not any(parameter.requires_grad for parameter in teacher.parameters())
+    for mine, teachers in zip(algorithm.fg, teacher.classifier.parameters(), strict=True):
         assert torch.equal(mine, teachers), "both start from the same weights"
 
 
@@ -150,9 +152,8 @@ def test_the_teacher_sees_the_images_without_jitter() -> None:
     assert jittered.clean_source is data.source
     assert jittered.clean_target is data.target
     assert not torch.equal(jittered.source, data.source)
-    assert algorithm.teacher is not None
     assert data.target is not None
-    expected = algorithm.teacher.predict(data.source), algorithm.teacher.predict(data.target)
+    expected = [teacher_of(algorithm).predict(images) for images in (data.source, data.target)]
     for algorithm.saves_launches in (False, True):  # apart, and in one pass
         for ours, theirs in zip(algorithm._predict(jittered), expected, strict=True):
             assert ours is not None
@@ -168,22 +169,3 @@ def test_the_state_has_the_teacher_its_balance_and_the_stream_of_the_jitter() ->
     assert {name: value.item() for name, value in one.items()} == {name: value.item() for name, value in two.items()}
     assert set(algorithm.state()["modules"]) == {"classifier", "teacher"}
     assert "mean_prediction" in algorithm.state()["modules"]["teacher"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"teacher_threshold": 1.5}, "teacher_threshold: expected a number ≥ 0 and < 1, got 1.5"),
-        ({"teacher_decay": 1.0}, "teacher_decay: expected a number ≥ 0 and < 1, got 1.0"),
-        ({"jitter": -1.0}, "jitter: expected a number ≥ 0 and ≤ 3, got -1.0"),
-        ({"method": "gac", "teacher_weight": 1.0}, "teacher_weight: gac does not use it; basset does"),
-        (
-            {"method": "clarinet", "information_weight": 1.0},
-            "information_weight: clarinet does not use it; basset does",
-        ),
-    ],
-)
-def test_wrong_settings_are_named(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        resolve({"method": "basset", **settings}, source="run.toml")
-    assert str(caught.value) == f"run.toml: {message}"

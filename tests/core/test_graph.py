@@ -9,17 +9,68 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Event, Finished, Noticed
 from core.methods.algorithm import Algorithm, StepMetrics
 from core.training import cuda_graph
-from core.training.cuda_graph import IterationRunner, Snapshot, make_runner
+from core.training.cuda_graph import IterationRunner, Snapshot, choose_iterate
 from core.training.train import train
-from tests.core.tape import Tape
 from tests.support.operations import make_algorithm, make_batch
 from tests.support.tiny import steps, tiny_config, tiny_data
+
+Operation = tuple[Any, Any, Any, Any]
+"""Function, arguments, keywords and the result of the recording."""
+
+
+class Tape:
+    """A stand-in for a CUDA graph: records operations and executes them again on the same memory, numbers included."""
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.replays = 0
+
+    def capture(self, function: Callable[[], StepMetrics]) -> StepMetrics:
+        with _Recorder(self.operations):
+            return function()
+
+    @torch.no_grad()
+    def replay(self) -> None:
+        self.replays += 1
+        for operation in self.operations:
+            self.execute(*operation)
+
+    def execute(self, function: Any, args: Any, kwargs: Any, recorded: Any) -> None:
+        """Execute an operation again; new results are copied to where the recording had them."""
+        aliases = [value.alias_info for value in function._schema.returns]
+        if torch.Tag.inplace_view in function.tags or any(
+            alias is not None and not alias.is_write for alias in aliases
+        ):
+            return  # a view of memory that has the new values already
+        result = function(*args, **kwargs)
+        if not any(aliases):
+            for old, new in zip(_tensors(recorded), _tensors(result), strict=True):
+                old.copy_(new.reshape(old.shape))  # squeeze_ has changed it since
+
+
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self, operations: list[Operation]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._operations = operations
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if function.namespace != "profiler":
+            self._operations.append((function, args, kwargs or {}, result))
+        return result
+
+
+def _tensors(result: Any) -> list[Tensor]:
+    values = result if isinstance(result, tuple | list) else (result,)
+    return [value for value in values if isinstance(value, Tensor)]
+
 
 DATA = tiny_data()
 graph_config = partial(tiny_config, cuda_graph="auto")
@@ -46,8 +97,8 @@ def tapes(monkeypatch: pytest.MonkeyPatch) -> list[Tape]:
 def use_graphs(monkeypatch: pytest.MonkeyPatch, make_graph: Callable[[], Tape], **options: bool) -> None:
     monkeypatch.setattr(
         cuda_graph,
-        "make_runner",
-        lambda algorithm, notices: IterationRunner(algorithm, make_graph, notices, **options),
+        "choose_iterate",
+        lambda algorithm, notices: IterationRunner(algorithm, make_graph, notices, **options).run,
     )
 
 
@@ -211,9 +262,10 @@ def flat_state(algorithm: Algorithm) -> list[Tensor]:
 def test_graphs_are_for_cuda_alone() -> None:
     with pytest.raises(InputError, match="cuda_graph: on needs a CUDA device, this is cpu; use auto"):
         list(train(tiny_config(cuda_graph="on"), data=DATA))
-    assert make_runner(make_algorithm(tiny_config(cuda_graph="auto"), "grey"), [])._make_graph is None
+    algorithm = make_algorithm(tiny_config(cuda_graph="auto"), "grey")
+    assert choose_iterate(algorithm, []) == algorithm.iterate
 
 
 def test_graphs_are_off_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(cuda_graph, "make_runner")
+    monkeypatch.delattr(cuda_graph, "choose_iterate")
     assert isinstance(list(train(tiny_config(epochs=1), data=DATA))[-1], Finished)

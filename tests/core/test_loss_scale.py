@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from core.methods.algorithm import apply_gradients
-from core.methods.optimizers import INITIAL_SCALE, LossScale
+from core.methods.algorithm import INITIAL_SCALE, LossScale, apply_gradients
 from core.training.train import train
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 

@@ -19,8 +19,7 @@ from core.config import RunConfig
 from core.errors import InputError
 from core.events import Checkpointed, Event, Failed, FailureKind, Finished, Noticed
 from core.models.measures import measure_calibration, proxy_a_distance
-from core.models.model import initial_model, model_from_checkpoint
-from core.models.weights_file import KEY, MODEL_FILE, epoch_file
+from core.models.model import KEY, MODEL_FILE, epoch_file, initial_model, model_from_checkpoint
 from core.training.train import train
 from tests.support.tiny import tiny_config, tiny_data
 
@@ -31,8 +30,11 @@ def run(config: RunConfig, folder: Path, **options: Any) -> list[Event]:
     return list(train(config, data=DATA, checkpoint_dir=folder, **options))
 
 
+Trained = tuple[Path, list[Event]]
+
+
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("basset")
     return folder, run(tiny_config("basset", epoch_iterations=0), folder)
 
@@ -42,46 +44,43 @@ def finished(events: list[Event]) -> Finished:
     return events[-1]
 
 
-def test_model_has_the_accuracy_that_was_evaluated(trained: tuple[Path, list[Event]]) -> None:
+def test_model_is_the_averaged_teacher_that_was_evaluated(trained: Trained) -> None:
     folder, events = trained
+    before = torch.random.get_rng_state()
     model = load_model(folder)
+    assert torch.equal(before, torch.random.get_rng_state()), "loading draws nothing"
     labels = np.array([prediction.label for prediction in model.predict(DATA.target_test.x)])
     truth = np.array(DATA.classes)[DATA.target_test.y]
     assert 100 * np.mean(labels == truth) == pytest.approx(finished(events).target_accuracy)
-    assert model.info.target_accuracy == finished(events).target_accuracy
-
-
-def test_averaged_teacher_is_the_model(trained: tuple[Path, list[Event]]) -> None:
-    folder, _ = trained
     modules = torch.load(folder / "checkpoint.pt", weights_only=True)["state"]["algorithm"]["modules"]
     weights = load_file(folder / MODEL_FILE)
-    assert load_model(folder).info.is_averaged
     assert all(torch.equal(weights[name], modules["teacher"][f"classifier.{name}"]) for name in weights)
     assert not all(torch.equal(weights[name], modules["classifier"][name]) for name in weights)
 
 
-def test_information_describes_input_classes_and_training(trained: tuple[Path, list[Event]]) -> None:
-    info = load_model(trained[0]).info
+def test_information_describes_input_classes_and_training(trained: Trained) -> None:
+    folder, events = trained
+    info = load_model(folder).info
     assert (info.network, info.shape, info.classes) == ("lenet", (28, 28, 1), tuple("abcd"))
     assert (info.iteration, info.epoch, info.selection) == (21, 3, "last epoch")
+    assert (info.is_averaged, info.target_accuracy) == (True, finished(events).target_accuracy)
     assert info.run_config == tiny_config("basset", epoch_iterations=0)
     assert info.label_hash
-    assert (trained[0] / MODEL_FILE).stat().st_size < (trained[0] / "checkpoint.pt").stat().st_size / 3
+    assert (folder / MODEL_FILE).stat().st_size < (folder / "checkpoint.pt").stat().st_size / 3
 
 
-def test_loading_does_not_draw_from_the_global_generator(trained: tuple[Path, list[Event]]) -> None:
-    before = torch.random.get_rng_state()
-    load_model(trained[0])
-    assert torch.equal(before, torch.random.get_rng_state())
-
-
-def test_pictures_are_converted_as_in_training(trained: tuple[Path, list[Event]], tmp_path: Path) -> None:
+def test_pictures_are_converted_as_in_training(trained: Trained, tmp_path: Path) -> None:
     model, x = load_model(trained[0]), DATA.target_test.x[:1]
     Image.fromarray(x[0, :, :, 0]).save(tmp_path / "grey.png")
     Image.fromarray(np.repeat(x[0], 3, axis=2)).save(tmp_path / "colour.png")
     assert model.predict_file(tmp_path / "grey.png") == model.predict(x)[0]
     assert model.predict_file(tmp_path / "colour.png").label == model.predict(x)[0].label
     assert model.probabilities(x[:, :14, :14]).shape == (1, 4)
+    assert model.predict(np.empty((0, 28, 28, 1), np.uint8)) == []
+    assert model.features(DATA.target_test.x[:3]).shape == (3, 500)
+    model.info = msgspec.structs.replace(model.info, shape=(28, 28, 2))
+    with pytest.raises(InputError, match=r"colour\.png: pictures have 1 or 3 channels, images of this model 2"):
+        model.predict_file(tmp_path / "colour.png")
 
 
 @pytest.mark.parametrize(
@@ -93,53 +92,32 @@ def test_pictures_are_converted_as_in_training(trained: tuple[Path, list[Event]]
         np.zeros((1, 28, 28, 2), np.uint8),
     ],
 )
-def test_wrong_arrays_are_refused(trained: tuple[Path, list[Event]], images: Any) -> None:
+def test_wrong_arrays_are_refused(trained: Trained, images: Any) -> None:
     with pytest.raises(InputError, match="images: expected"):
         load_model(trained[0]).probabilities(images)
-
-
-def test_pictures_are_refused_by_a_model_of_other_channels(trained: tuple[Path, list[Event]], tmp_path: Path) -> None:
-    model = load_model(trained[0])
-    model.info = msgspec.structs.replace(model.info, shape=(28, 28, 2))
-    Image.new("RGB", (28, 28)).save(tmp_path / "picture.png")
-    with pytest.raises(InputError, match=r"picture\.png: pictures have 1 or 3 channels, images of this model 2"):
-        model.predict_file(tmp_path / "picture.png")
-
-
-def test_no_images_have_no_predictions(trained: tuple[Path, list[Event]]) -> None:
-    model = load_model(trained[0])
-    assert model.predict(np.empty((0, 28, 28, 1), np.uint8)) == []
-    assert model.features(DATA.target_test.x[:3]).shape == (3, 500)
 
 
 # -- which files are kept -----------------------------------------------------------------------------------------
 
 
-def test_all_keeps_the_weights_of_each_evaluated_epoch(tmp_path: Path) -> None:
-    run(tiny_config(checkpoints="all"), tmp_path)
-    names = sorted(path.name for path in tmp_path.glob("model*"))
-    assert names == [epoch_file(1), epoch_file(2), epoch_file(3), MODEL_FILE]
-    first, last, final = (load_model(tmp_path / name) for name in (names[0], names[2], MODEL_FILE))
+def test_checkpoints_decide_which_files_are_kept_and_change_no_number(tmp_path: Path) -> None:
+    kept, models = {}, []
+    for choice in ("last", "all", "none"):
+        folder = tmp_path / choice
+        folder.mkdir()
+        events = run(tiny_config(checkpoints=choice, checkpoint_minutes=0), folder)
+        finished(events)
+        assert any(isinstance(event, Checkpointed) for event in events) is (choice != "none")
+        kept[choice] = sorted(path.name for path in folder.iterdir() if path.suffix == ".safetensors")
+        models.append(load_file(folder / MODEL_FILE))
+    assert [path.name for path in (tmp_path / "none").iterdir()] == [MODEL_FILE] == kept["last"]
+    assert kept["all"] == [epoch_file(1), epoch_file(2), epoch_file(3), MODEL_FILE]
+    assert all(torch.equal(models[0][name], other[name]) for other in models for name in models[0])
+    first, last, final = (load_model(tmp_path / "all" / kept["all"][number]) for number in (0, 2, 3))
     assert (first.info.epoch, last.info.epoch) == (1, 3)
     x = DATA.target_test.x
     assert np.array_equal(last.probabilities(x), final.probabilities(x))
     assert not np.array_equal(first.probabilities(x), final.probabilities(x))
-
-
-def test_none_keeps_only_the_final_weights(tmp_path: Path) -> None:
-    events = run(tiny_config(checkpoints="none", checkpoint_minutes=0), tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [MODEL_FILE]
-    assert not any(isinstance(event, Checkpointed) for event in events)
-    finished(events)
-
-
-def test_keeping_other_files_changes_no_number(tmp_path: Path) -> None:
-    weights = []
-    for choice in ("last", "all", "none"):
-        (tmp_path / choice).mkdir()
-        run(tiny_config(checkpoints=choice), tmp_path / choice)
-        weights.append(load_file(tmp_path / choice / MODEL_FILE))
-    assert all(torch.equal(weights[0][name], other[name]) for other in weights for name in weights[0])
 
 
 def test_setting_may_differ_when_a_run_is_resumed(tmp_path: Path) -> None:
@@ -186,14 +164,6 @@ class Payload:
         return Path.touch, (self.path,)
 
 
-def changed(folder: Path, tmp_path: Path, **changes: Any) -> Path:
-    """Write the model with another description."""
-    info = msgspec.to_builtins(load_model(folder).info) | changes
-    path = tmp_path / "changed.safetensors"
-    save_file(load_file(folder / MODEL_FILE), path, {KEY: json.dumps(info)})
-    return path
-
-
 def test_pickled_code_is_not_run(tmp_path: Path) -> None:
     path, trace = tmp_path / "model.safetensors", tmp_path / "trace"
     for write in (lambda: path.write_bytes(pickle.dumps(Payload(trace))), lambda: torch.save(Payload(trace), path)):
@@ -219,14 +189,16 @@ def test_pickled_code_is_not_run(tmp_path: Path) -> None:
     ],
 )
 def test_descriptions_that_do_not_fit_are_refused(
-    trained: tuple[Path, list[Event]], tmp_path: Path, changes: dict[str, Any], message: str
+    trained: Trained, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
+    info, path = msgspec.to_builtins(load_model(trained[0]).info) | changes, tmp_path / "changed.safetensors"
+    save_file(load_file(trained[0] / MODEL_FILE), path, {KEY: json.dumps(info)})
     with pytest.raises(InputError) as error:
-        load_model(changed(trained[0], tmp_path, **changes))
+        load_model(path)
     assert message in str(error.value)
 
 
-def test_weights_that_do_not_fit_are_refused(trained: tuple[Path, list[Event]], tmp_path: Path) -> None:
+def test_weights_that_do_not_fit_are_refused(trained: Trained, tmp_path: Path) -> None:
     weights, info = load_file(trained[0] / MODEL_FILE), msgspec.json.encode(load_model(trained[0]).info).decode()
     path, name = tmp_path / "model.safetensors", "head.weight"
     nan = torch.full_like(weights[name], float("nan"))
@@ -240,7 +212,7 @@ def test_weights_that_do_not_fit_are_refused(trained: tuple[Path, list[Event]], 
         load_model(path)
 
 
-def test_damaged_and_missing_files_are_refused(trained: tuple[Path, list[Event]], tmp_path: Path) -> None:
+def test_damaged_and_missing_files_are_refused(trained: Trained, tmp_path: Path) -> None:
     content = (trained[0] / MODEL_FILE).read_bytes()
     path = tmp_path / "model.safetensors"
     for damaged in (b"", content[:7], content[:5000], b"\xff" * 8 + content[8:], content[:-1]):
@@ -255,9 +227,7 @@ def test_damaged_and_missing_files_are_refused(trained: tuple[Path, list[Event]]
 
 
 @pytest.mark.parametrize("weights", [None, 3, {1: 2}, {"head.weight": torch.zeros(2)}, "numbers"])
-def test_checkpoints_without_weights_are_refused(
-    trained: tuple[Path, list[Event]], tmp_path: Path, weights: Any
-) -> None:
+def test_checkpoints_without_weights_are_refused(trained: Trained, tmp_path: Path, weights: Any) -> None:
     folder, events = trained
     content = torch.load(folder / "checkpoint.pt", weights_only=True)
     modules = content["state"]["algorithm"]["modules"]
@@ -275,37 +245,29 @@ RANDOM = np.random.default_rng(0)
 
 
 def test_calibration_error_of_known_bins() -> None:
-    """Ten images at 0.95 of which eight are right, and ten at 0.55 of which five are right."""
-    confidence = np.repeat([0.95, 0.55], 10)
+    """Ten images at 0.95 of which eight are right, ten at 0.55 of which five are right, and one of unknown class."""
+    confidence = np.repeat([0.95, 0.55, 1.0], (10, 10, 1))
     probabilities = np.stack((confidence, 1 - confidence), axis=1).astype(np.float32)
-    y = np.array([0] * 8 + [1] * 2 + [0] * 5 + [1] * 5)
-    calibration = measure_calibration(probabilities, y)
+    calibration = measure_calibration(probabilities, np.array([0] * 8 + [1] * 2 + [0] * 5 + [1] * 5 + [-1]))
     assert calibration.counts.tolist() == [0] * 5 + [10, 0, 0, 0, 10]
     assert calibration.accuracy[9] == pytest.approx(0.8)
     assert calibration.error == pytest.approx((0.15 + 0.05) / 2, abs=1e-6)
+    certain = np.array([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+    assert measure_calibration(certain, np.array([0, 1])).error == 0.0
 
 
-def test_unknown_classes_and_certainty_are_binned() -> None:
-    probabilities = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
-    calibration = measure_calibration(probabilities, np.array([0, -1, 1]))
-    assert (int(calibration.counts.sum()), calibration.error) == (2, 0.0)
-
-
-def test_domains_that_are_alike_have_no_distance() -> None:
+def test_proxy_a_distance() -> None:
     source, target = (RANDOM.normal(size=(400, 8)).astype(np.float32) for _ in range(2))
     assert proxy_a_distance(source, target) < 0.5
     assert proxy_a_distance(source, target + 8) == 2.0
-
-
-def test_distance_of_domains_of_other_sizes_is_not_one_of_classes() -> None:
-    """Images that are sorted by class, ten times as many in the source as in the target."""
+    with pytest.raises(InputError, match="needs two images or more of each domain"):
+        proxy_a_distance(source, target[:1])
+    # Images that are sorted by class, ten times as many in the source as in the target.
     source, target = (
         (RANDOM.normal(size=(10 * count, 20)) + 5 * np.eye(20)[np.repeat(np.arange(10), count)]).astype(np.float32)
         for count in (100, 10)
     )
-    assert proxy_a_distance(source, target) < 0.7
-    with pytest.raises(InputError, match="needs two images or more of each domain"):
-        proxy_a_distance(source, target[:1])
+    assert proxy_a_distance(source, target) < 0.7, "the distance of domains is not one of classes"
 
 
 @pytest.mark.parametrize("method", ["clarinet", "gac+dann"])

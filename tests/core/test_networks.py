@@ -1,6 +1,7 @@
 """G, F and D: shapes, numbers of parameters, dropout's own generator, errors."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -30,9 +31,15 @@ def parameters(module: nn.Module) -> int:
 
 
 @pytest.mark.parametrize(
-    ("network", "shape", "width", "expected", "batch_norm"),
+    ("network", "shape", "width", "expected", "drops"),
     [
-        ("lenet", (28, 28, 1), 500, (20 * 25 + 20) + (20 * 50 * 25 + 50) + (800 * 500 + 500) + (500 * 10 + 10), False),
+        (
+            "lenet",
+            (28, 28, 1),
+            500,
+            (20 * 25 + 20) + (20 * 50 * 25 + 50) + (800 * 500 + 500) + (500 * 10 + 10),
+            [0.5, 0.5],
+        ),
         (
             "dtn",
             (32, 32, 3),
@@ -42,34 +49,26 @@ def parameters(module: nn.Module) -> int:
             + (128 * 256 * 25 + 3 * 256)
             + (4096 * 512 + 3 * 512)
             + (512 * 10 + 10),
-            True,
+            [0.1, 0.3, 0.5, 0.5],
         ),
     ],
 )
-def test_widths_and_parameters_of_the_papers_networks(
-    network: str, shape: Shape, width: int, expected: int, batch_norm: bool
+def test_widths_parameters_and_dropout_of_the_papers_networks(
+    network: str, shape: Shape, width: int, expected: int, drops: list[float]
 ) -> None:
     classifier = build_classifier("auto", shape, 10)
     assert choose_network(shape) == network
     assert parameters(classifier) == expected
     assert classifier.width == width
-    assert classifier.has_batch_norm is batch_norm
+    assert classifier.has_batch_norm is (network == "dtn")
+    dropouts = [part for part in classifier.modules() if isinstance(part, Dropout)]
+    assert [part.p for part in dropouts] == drops
+    assert [isinstance(part, ChannelDropout) for part in dropouts] == [True] * (len(drops) - 1) + [False]
     assert isinstance(classifier.head, nn.Linear)
     features, logits = classifier(images(shape))
     assert features.shape == (3, width)
     assert logits.shape == (3, 10)
     assert torch.equal(logits, classifier.head(features))
-
-
-@pytest.mark.parametrize(
-    ("network", "shape", "drops"),
-    [("lenet", (28, 28, 1), [0.5, 0.5]), ("dtn", (32, 32, 3), [0.1, 0.3, 0.5, 0.5])],
-)
-def test_dropout_of_the_papers_networks(network: str, shape: Shape, drops: list[float]) -> None:
-    classifier = build_classifier(network, shape, 10)
-    dropouts = [part for part in classifier.modules() if isinstance(part, Dropout)]
-    assert [part.p for part in dropouts] == drops
-    assert [isinstance(part, ChannelDropout) for part in dropouts] == [True] * (len(drops) - 1) + [False]
 
 
 @pytest.mark.parametrize(("shape", "inputs"), [((32, 32, 3), 1250), ((16, 21, 2), 100)])
@@ -160,36 +159,42 @@ def test_network_is_chosen_by_shape(shape: Shape, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "shape", "weights", "message"),
+    ("network", "shape", "options", "message"),
     [
-        ("lenet", (15, 32, 3), "", "lenet takes images of 16×16 and more, these are 15×32×3"),
-        ("dtn", (28, 28, 1), "", "dtn takes images of 32×32×3, these are 28×28×1"),
-        ("convnet", (3, 9, 1), "", "convnet takes images of 4×4 and more, these are 3×9×1"),
-        ("resnet18", (224, 224, 4), "", "resnet18 takes images of 1 or 3 channels, these are 224×224×4"),
-        ("lenet", (28, 28, 1), "some.pt", "only resnet18 and resnet50 take a weights file, the network is lenet"),
-        ("vgg", (28, 28, 1), "", "expected one of auto, lenet, dtn, convnet, resnet18, resnet50, got 'vgg'"),
+        ("lenet", (15, 32, 3), {}, "lenet takes images of 16×16 and more, these are 15×32×3"),
+        ("dtn", (28, 28, 1), {}, "dtn takes images of 32×32×3, these are 28×28×1"),
+        ("convnet", (3, 9, 1), {}, "convnet takes images of 4×4 and more, these are 3×9×1"),
+        ("resnet18", (224, 224, 4), {}, "resnet18 takes images of 1 or 3 channels, these are 224×224×4"),
+        (
+            "lenet",
+            (28, 28, 1),
+            {"weights": "some.pt"},
+            "only resnet18 and resnet50 take a weights file, the network is lenet",
+        ),
+        ("resnet18", (32, 32, 3), {"weights": "."}, "cannot be read"),
+        ("lenet", (28, 28, 1), {"imagenet_scaling": True}, "grey images need resnet18"),
+        ("convnet", (16, 16, 4), {"imagenet_scaling": True}, "expected images of 1 or 3 channels"),
+        ("vgg", (28, 28, 1), {}, "expected one of auto, lenet, dtn, convnet, resnet18, resnet50, got 'vgg'"),
     ],
 )
-def test_unsuitable_network_is_an_input_error(network: str, shape: Shape, weights: str, message: str) -> None:
+def test_unsuitable_network_is_an_input_error(
+    network: str, shape: Shape, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InputError) as caught:
-        build_classifier(network, shape, 10, weights)
+        build_classifier(network, shape, 10, **options)
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("channels", [1, 3])
-def test_resnet18_accepts_grey_and_colour(channels: int) -> None:
-    classifier = build_classifier("resnet18", (64, 64, channels), 31)
+@pytest.mark.parametrize(
+    ("network", "channels", "width", "extractor"),
+    [("resnet18", 1, 512, 11_176_512), ("resnet18", 3, 512, 11_176_512), ("resnet50", 3, 2048, 23_508_032)],
+)
+def test_resnets_accept_grey_and_colour(network: str, channels: int, width: int, extractor: int) -> None:
+    classifier = build_classifier(network, (64, 64, channels), 31)
     assert classifier.has_batch_norm
-    assert parameters(classifier) == 11_176_512 + 512 * 31 + 31
+    assert parameters(classifier) == extractor + width * 31 + 31
     features, logits = classifier(images((64, 64, channels), count=2))
-    assert features.shape == (2, 512)
-    assert logits.shape == (2, 31)
-
-
-def test_resnet50_is_wider() -> None:
-    classifier = build_classifier("resnet50", (64, 64, 3), 5)
-    assert classifier.width == 2048
-    assert parameters(classifier) == 23_508_032 + 2048 * 5 + 5
+    assert (features.shape, logits.shape) == ((2, width), (2, 31))
 
 
 def test_weights_are_loaded_from_a_local_file(tmp_path: Path) -> None:
@@ -203,42 +208,34 @@ def test_weights_are_loaded_from_a_local_file(tmp_path: Path) -> None:
     grey = build_classifier("resnet18", (32, 32, 1), 4, str(path)).eval()
     grey_x = images((32, 32, 1))
     torch.testing.assert_close(grey.features(grey_x), published(grey_x.repeat(1, 3, 1, 1)))
-
     with pytest.raises(InputError, match="are not those of resnet50"):
         build_classifier("resnet50", (32, 32, 3), 4, str(path))
-    saved_bytes = path.read_bytes()
-    path.write_bytes(saved_bytes[: len(saved_bytes) // 2])
-    with pytest.raises(InputError, match="cannot be read"):
-        build_classifier("resnet18", (32, 32, 3), 4, str(path))
+
+
+BROKEN = [b"", b"weights", b"\x80\x02", b"PK\x03\x04", b"X\x02\0\0\0\xff\xff.", b"a", b"h", b"K"]
+"""Files that make the unpickler raise errors of many classes."""
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"weights", b"\x80\x02", b"PK\x03\x04", b"X\x02\0\0\0\xff\xff.", b"a", b"h", b"K"]
+    ("content", "message"),
+    [
+        *((content, r"weights: .*weights\.pt cannot be read") for content in BROKEN),
+        *(
+            (content, "are not those of resnet18")
+            for content in ([1, 2], {"layer": torch.zeros(2)}, {1: torch.zeros(2)}, torch.zeros(3))
+        ),
+        (nn.Linear(2, 2), "cannot be read as a file of plain weights"),
+        (None, "no such file"),
+    ],
 )
-def test_unreadable_weights_files_are_refused(tmp_path: Path, content: bytes) -> None:
+def test_unsuitable_weights_files_are_refused(tmp_path: Path, content: object, message: str) -> None:
     path = tmp_path / "weights.pt"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=r"weights: .*weights\.pt cannot be read"):
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is not None:
+        torch.save(content, path)
+    with pytest.raises(InputError, match=message):
         build_classifier("resnet18", (32, 32, 3), 4, str(path))
-
-
-@pytest.mark.parametrize("content", [[1, 2], {"layer": torch.zeros(2)}, {1: torch.zeros(2)}, torch.zeros(3)])
-def test_weights_of_another_network_are_refused(tmp_path: Path, content: object) -> None:
-    path = tmp_path / "weights.pt"
-    torch.save(content, path)
-    with pytest.raises(InputError, match="are not those of resnet18"):
-        build_classifier("resnet18", (32, 32, 3), 4, str(path))
-
-
-def test_weights_with_code_and_missing_files_are_refused(tmp_path: Path) -> None:
-    torch.save(nn.Linear(2, 2), tmp_path / "module.pt")
-    for path, message in (
-        (tmp_path / "module.pt", "cannot be read as a file of plain weights"),
-        (tmp_path / "none.pt", "no such file"),
-        (tmp_path, "cannot be read"),
-    ):
-        with pytest.raises(InputError, match=message):
-            build_classifier("resnet18", (32, 32, 3), 4, str(path))
 
 
 @pytest.mark.parametrize("inputs", [500, 5000])
@@ -276,7 +273,9 @@ def test_dropout_scales_as_torch_does(p: float, dtype: torch.dtype) -> None:
     assert torch.equal(x.grad, y.detach()), "the gradient passes through the same mask"
 
 
-def test_channel_dropout_drops_whole_channels() -> None:
+def test_channel_dropout_drops_whole_channels_and_none_in_evaluation() -> None:
+    x = torch.randn(3, 4, 2, 2)
+    assert ChannelDropout(0.5).eval()(x) is ChannelDropout(0.0)(x) is x
     drop = ChannelDropout(0.5)
     set_dropout_generator(drop, seeded())
     for x in (torch.ones(40, 50, 4, 3), torch.ones(40, 50, 4, 3).contiguous(memory_format=torch.channels_last)):
@@ -287,16 +286,16 @@ def test_channel_dropout_drops_whole_channels() -> None:
         assert (y == 0).float().mean().item() == pytest.approx(0.5, abs=0.06)
 
 
-@pytest.mark.parametrize("kind", [Dropout, ChannelDropout])
-def test_dropout_is_identity_in_evaluation_and_at_zero(kind: type[Dropout]) -> None:
-    x = torch.randn(3, 4, 2, 2)
-    assert kind(0.5).eval()(x) is x
-    assert kind(0.0)(x) is x
+def initialised(network: str, shape: Shape) -> Classifier:
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        return build_classifier(network, shape, 10)
 
 
 @pytest.mark.parametrize(("network", "shape"), [("lenet", (28, 28, 1)), ("dtn", (32, 32, 3))])
 def test_dropout_depends_only_on_its_generator(network: str, shape: Shape) -> None:
-    classifier: Classifier = build_classifier(network, shape, 10)
+    classifier, again = (initialised(network, shape) for _ in range(2))
+    assert torch.equal(classifier.head.weight, again.head.weight), "initialised by the global generator"
     discriminator = Discriminator(classifier.width)
     generator = seeded(7)
     for module in (classifier, discriminator):
@@ -313,15 +312,6 @@ def test_dropout_depends_only_on_its_generator(network: str, shape: Shape) -> No
     third = classifier.features(images(shape))
     generator.set_state(state)
     assert torch.equal(classifier.features(images(shape)), third), "resumed from a saved state"
-
-
-def test_initialisation_uses_the_global_generator() -> None:
-    heads = []
-    for _ in range(2):
-        with torch.random.fork_rng():
-            torch.manual_seed(5)
-            heads.append(build_classifier("lenet", (28, 28, 1), 10).head.weight)
-    assert torch.equal(heads[0], heads[1])
 
 
 def test_each_image_is_scaled_to_mean_0_and_deviation_1_whatever_its_contrast() -> None:
@@ -359,10 +349,3 @@ def test_scaled_resnet_with_a_bottleneck(channels: int) -> None:
     assert (features.shape, logits.shape, network.width) == ((2, 256), (2, 31), 256)
     backbone = {name: value for name, value in network.state_dict().items() if name.startswith("extractor.0.")}
     assert len(backbone) == sum(name.startswith("extractor.") for name in plain.state_dict())
-
-
-def test_imagenet_scaling_refuses_grey_images_of_other_networks() -> None:
-    with pytest.raises(InputError, match="grey images need resnet18"):
-        build_classifier("lenet", (28, 28, 1), 10, imagenet_scaling=True)
-    with pytest.raises(InputError, match="expected images of 1 or 3 channels"):
-        build_classifier("convnet", (16, 16, 4), 10, imagenet_scaling=True)

@@ -1,4 +1,4 @@
-"""The preset `photographs` on drawn pictures: trained, resumed exactly, evaluated at the centre, proportions kept."""
+"""The preset `photographs` on noisy pictures: trained, resumed exactly, evaluated at the centre, proportions kept."""
 
 from pathlib import Path
 
@@ -13,12 +13,11 @@ from core.data.images import convert_images, decode_image
 from core.data.load import load_task
 from core.data.task_data import TaskData
 from core.events import Evaluated
-from core.methods import METHODS
 from core.models.model import load_model
 from core.networks import Classifier, cut_centre
 from core.resolve import resolve
 from core.training.train import train
-from tests.support.photographs import CLASSES, photograph_folder
+from tests.support.image_folders import TWELVE, noisy_pictures
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 
 SIDE = 32
@@ -28,8 +27,8 @@ FEW = {"epochs": 1, "warmup_epochs": 1, "epoch_iterations": 2, "batch_size": 6, 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("photographs")
-    photograph_folder(folder / "photos", sketch=False, count=2, side=SIDE)
-    photograph_folder(folder / "sketches", sketch=True, count=2, side=SIDE)
+    noisy_pictures(folder / "photos", 2, SIDE)
+    noisy_pictures(folder / "sketches", 3, SIDE)
     return folder
 
 
@@ -44,7 +43,7 @@ def test_photographs_are_trained_and_resumed_exactly(method: str, folder: Path, 
     config, data = photographs(folder, method)
     for name in ("whole", "parts"):
         (tmp_path / name).mkdir()
-    assert (data.classes, data.shape) == (tuple(sorted(CLASSES)), (SIDE, SIDE, 3))
+    assert (data.classes, data.shape) == (tuple(sorted(TWELVE)), (SIDE, SIDE, 3))
     without = msgspec.structs.replace(config, checkpoints="none")  # only what is resumed needs them
     events = list(train(without, data=data, checkpoint_dir=tmp_path / "whole"))
     expected = [repeatable(event) for event in steps(events)]
@@ -57,14 +56,6 @@ def test_photographs_are_trained_and_resumed_exactly(method: str, folder: Path, 
     last = [event for event in events if isinstance(event, Evaluated)][-1]
     predicted = load_model(tmp_path / "whole").probabilities(data.target_test.x).argmax(axis=1)
     assert last.target_accuracy == pytest.approx(100 * np.mean(predicted == data.target_test.y))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_preset_of_every_method_is_for_photographs(method: str) -> None:
-    config = resolve(preset="photographs", method=method)
-    assert (config.image_size, config.fit, config.bottleneck, config.batch_size) == (224, "cut", 256, 32)
-    assert (config.imagenet_scaling, config.flip, config.backbone_rate) == (True, True, 0.1)
-    assert (config.scale_each_image, config.stage1.batch_size) == (False, 32)
 
 
 def test_proportions_are_kept_by_cutting(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 import errno
 import itertools
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,7 +17,7 @@ from core.errors import InputError
 from core.events import Checkpointed, Event, Failed, Finished, Noticed, Resumed, Stepped, Stopped
 from core.methods import METHODS
 from core.models.checkpoint import FORMAT, NAME, PREVIOUS, load
-from core.models.weights_file import MODEL_FILE
+from core.models.model import MODEL_FILE
 from core.training.train import train
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 
@@ -35,16 +37,16 @@ def stop_after(calls: int) -> Callable[[], bool]:
     return lambda: next(answers)
 
 
-def train_uninterrupted(config: RunConfig, folder: Path) -> list[Event]:
-    return list(train(config, data=DATA, checkpoint_dir=folder))
+def run(config: RunConfig, folder: Path, **options: Any) -> list[Event]:
+    return list(train(config, data=DATA, checkpoint_dir=folder, **options))
 
 
 def test_speed_after_resuming_counts_only_this_attempt(tmp_path: Path) -> None:
     config = tiny_config()
     clock = itertools.count(step=10.0)
-    before = train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(6), clock=lambda: next(clock))
-    speeds = [step.measured["samples_per_second"] for step in steps(list(before))]
-    after = steps(list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True, clock=lambda: next(clock))))
+    before = steps(run(config, tmp_path, should_stop=stop_after(6), clock=lambda: next(clock)))
+    speeds = [step.measured["samples_per_second"] for step in before]
+    after = steps(run(config, tmp_path, resume=True, clock=lambda: next(clock)))
     assert after[0].measured["samples_per_second"] > min(speeds) / 2
 
 
@@ -55,17 +57,17 @@ def test_stopped_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -
     all_streams = {"crop": 0.3, "flip": True, "recolour": True}
     changes = {"basset": two_rates | all_streams, "gac+dann": two_rates, "cdan-e": two_rates}
     config = tiny_config(method, **settings, **changes.get(method, {}))
-    expected = train_uninterrupted(config, tmp_path)
+    expected = run(config, tmp_path)
     total = len(steps(expected))
     assert isinstance(expected[-1], Finished)
     folder = tmp_path / "stopped"
     folder.mkdir()
     points = sorted(random.Random(method).sample(range(1, total - 1), 3))
-    yielded = list(train(config, data=DATA, checkpoint_dir=folder, should_stop=stop_after(points[0] + 1)))
+    yielded = run(config, folder, should_stop=stop_after(points[0] + 1))
     for point, until in zip(points, [*points[1:], total + 1], strict=True):
         assert yielded[-1] == Stopped(iteration=point, seconds=yielded[-1].seconds)
         stop = stop_after(until - point + 1)
-        after = list(train(config, data=DATA, checkpoint_dir=folder, resume=True, should_stop=stop))
+        after = run(config, folder, resume=True, should_stop=stop)
         assert after[0] == Resumed(from_iteration=point, seconds=after[0].seconds)
         yielded += after
     assert run_fields(yielded) == run_fields(expected)
@@ -75,7 +77,7 @@ def test_stopped_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -
 def test_closed_at_any_event_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -> None:
     """Close again and again: after each event of STAGE_EVENTS, after each checkpoint, and at random."""
     config = tiny_config(method)
-    expected = run_fields(train_uninterrupted(config, tmp_path))
+    expected = run_fields(run(config, tmp_path))
     stage_points = [number for number, event in enumerate(expected, start=1) if event["event"] in STAGE_EVENTS]
     folder = tmp_path / "closed"
     folder.mkdir()
@@ -95,7 +97,7 @@ def test_closed_at_any_event_and_resumed_equals_uninterrupted(method: str, tmp_p
 
 def test_killed_run_resumes_from_the_last_checkpoint(tmp_path: Path) -> None:
     config = tiny_config("gac+dann", checkpoint_minutes=0)
-    expected = train_uninterrupted(config, tmp_path / "..")
+    expected = run(config, tmp_path / "..")
     events = train(config, data=DATA, checkpoint_dir=tmp_path)
     for event in events:
         if isinstance(event, Stepped) and event.iteration == 13:
@@ -103,7 +105,7 @@ def test_killed_run_resumes_from_the_last_checkpoint(tmp_path: Path) -> None:
     state = (tmp_path / NAME).read_bytes()
     del events  # close() saves, a kill does not
     (tmp_path / NAME).write_bytes(state)
-    after = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))
+    after = run(config, tmp_path, resume=True)
     assert isinstance(after[0], Resumed)
     first = after[0].from_iteration + 1
     assert [repeatable(e) for e in steps(after)] == [repeatable(e) for e in steps(expected) if e.iteration >= first]
@@ -119,7 +121,7 @@ def test_full_disk_skips_a_checkpoint_and_training_continues(tmp_path: Path, mon
             raise error
 
     monkeypatch.setattr("core.files.os.fsync", fsync)
-    events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
+    events = run(config, tmp_path)
     notices = [event.message for event in events if isinstance(event, Noticed)]
     assert notices == ["no disk space for a checkpoint (No space left on device): free some"] * 3
     assert run_fields([event for event in events if not isinstance(event, Noticed)]) == run_fields(expected)
@@ -132,14 +134,14 @@ def test_checkpoint_is_not_written_through_a_link(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / f".{NAME}.partial").symlink_to(outside)
-    train_uninterrupted(tiny_config(), folder)
+    run(tiny_config(), folder)
     assert outside.read_text() == "mine"
     assert not (folder / NAME).is_symlink()
 
 
 def test_last_two_checkpoints_are_kept(tmp_path: Path) -> None:
     config = tiny_config(checkpoint_minutes=0)
-    train_uninterrupted(config, tmp_path)
+    run(config, tmp_path)
     newest, before = load(tmp_path / NAME, config), load(tmp_path / PREVIOUS, config)
     assert newest["position"]["iteration"] > before["position"]["iteration"]
     assert {path.name for path in tmp_path.iterdir()} == {NAME, PREVIOUS, MODEL_FILE}
@@ -147,19 +149,19 @@ def test_last_two_checkpoints_are_kept(tmp_path: Path) -> None:
 
 def test_truncated_checkpoint_is_replaced_by_the_previous_one(tmp_path: Path) -> None:
     config = tiny_config(checkpoint_minutes=0)
-    list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(5)))
+    run(config, tmp_path, should_stop=stop_after(5))
     path = tmp_path / NAME
     path.write_bytes(path.read_bytes()[:-1000])
     with pytest.raises(InputError, match="damaged or truncated"):
         load(path, config)
-    after = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))
+    after = run(config, tmp_path, resume=True)
     assert "resuming from the previous one" in str(after[1])
     assert isinstance(after[-1], Finished)
 
 
 def test_checkpoint_without_a_newer_setting_resumes(tmp_path: Path) -> None:
     config = tiny_config()
-    list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(3)))
+    run(config, tmp_path, should_stop=stop_after(3))
     content = torch.load(tmp_path / NAME, weights_only=True)
     recorded = msgspec.json.decode(content["protocol"])
     del recorded["discriminator_optimizer"], recorded["stage1"]["momentum"]
@@ -169,22 +171,19 @@ def test_checkpoint_without_a_newer_setting_resumes(tmp_path: Path) -> None:
         InputError, match=r"other settings \(discriminator_optimizer: same in the checkpoint, adamw here\)"
     ):
         load(tmp_path / NAME, other)
-    assert isinstance(list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))[-1], Finished)
+    assert isinstance(run(config, tmp_path, resume=True)[-1], Finished)
 
 
-@pytest.mark.parametrize("protocol", [{}, {"protocol": 7}, {"protocol": "{"}, {"protocol": "[]"}])
-def test_checkpoint_without_settings_is_refused(tmp_path: Path, protocol: dict[str, object]) -> None:
-    torch.save({"format": FORMAT, "state": {}} | protocol, tmp_path / NAME)
-    with pytest.raises(InputError, match="does not record its settings"):
-        load(tmp_path / NAME, tiny_config())
-
-
-def test_checkpoint_of_another_configuration_is_refused(tmp_path: Path) -> None:
-    list(train(tiny_config(), data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(3)))
+def test_checkpoint_of_another_configuration_or_of_none_is_refused(tmp_path: Path) -> None:
+    run(tiny_config(), tmp_path, should_stop=stop_after(3))
     with pytest.raises(InputError, match=r"other settings \(classifier_rate: 0.001 in the checkpoint, 0.5 here\)"):
         load(tmp_path / NAME, tiny_config(classifier_rate=0.5))
     with pytest.raises(InputError, match="no checkpoint"):
         load(tmp_path / "absent.pt", tiny_config())
+    for protocol in ({}, {"protocol": 7}, {"protocol": "{"}, {"protocol": "[]"}):
+        torch.save({"format": FORMAT, "state": {}} | protocol, tmp_path / NAME)
+        with pytest.raises(InputError, match="does not record its settings"):
+            load(tmp_path / NAME, tiny_config())
 
 
 def test_checkpoint_with_code_is_refused(tmp_path: Path) -> None:
@@ -200,27 +199,21 @@ def test_checkpoint_with_code_is_refused(tmp_path: Path) -> None:
     assert not victim.exists()
 
 
-def test_loss_that_is_not_finite_fails_the_run_and_is_not_saved(tmp_path: Path) -> None:
-    config = tiny_config(classifier_rate=1e30, warmup_epochs=0)
-    events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
-    last = events[-1]
+def test_loss_that_is_not_finite_fails_the_run_unless_it_may_continue_and_is_not_saved(tmp_path: Path) -> None:
+    rates: dict[str, Any] = {"classifier_rate": 1e30, "warmup_epochs": 0}
+    last = run(tiny_config(**rates), tmp_path)[-1]
     assert isinstance(last, Failed)
+    assert (last.kind, last.frames) == ("not finite", [])
     assert f"iteration {last.iteration}" in last.message
-    assert any(value != value or value in (float("inf"), float("-inf")) for value in last.terms.values())
-    assert not (tmp_path / NAME).exists()
-
-
-def test_on_nan_continue_trains_to_the_end(tmp_path: Path) -> None:
-    config = tiny_config(classifier_rate=1e30, warmup_epochs=0, on_nan="continue")
-    events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
-    assert isinstance(events[-1], Finished)
+    assert not all(map(math.isfinite, last.terms.values()))
+    assert isinstance(run(tiny_config(**rates, on_nan="continue"), tmp_path)[-1], Finished)
     assert not (tmp_path / NAME).exists()
 
 
 def test_checkpoint_of_another_type_of_device_resumes_with_a_notice(tmp_path: Path) -> None:
     """A CUDA generator's state has 16 bytes."""
     config = tiny_config("basset", dropout=True, jitter=1.0)
-    list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(5)))
+    run(config, tmp_path, should_stop=stop_after(5))
     content = torch.load(tmp_path / NAME, weights_only=True)
     assert content["state"]["device"] == "cpu"
     for stream in ("dropout", "jitter"):
@@ -233,5 +226,5 @@ def test_checkpoint_of_another_type_of_device_resumes_with_a_notice(tmp_path: Pa
     assert notice.message.startswith("the checkpoint was written on cuda and the run continues on cpu")
     assert isinstance(after[-1], Finished)
     torch.save(content, tmp_path / NAME)
-    again = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))[2:]
+    again = run(config, tmp_path, resume=True)[2:]
     assert list(map(repeatable, again)) == list(map(repeatable, after)), "the new streams depend on the seed alone"

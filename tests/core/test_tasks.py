@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from clarinet_tui.cli.launch import ChosenSettings
+from clarinet_tui.cli.launch import make_config, merge_pairs
 from clarinet_tui.cli.main import app
 from core.data.load import load_task
 from core.errors import InputError
@@ -31,20 +31,11 @@ def test_every_domain_has_a_letter_and_a_name() -> None:
         assert not domain.is_custom
 
 
-def test_m_is_mnist_m_and_capital_m_is_mnist() -> None:
-    assert parse_task("M->m").source.name == "mnist"
-    assert parse_task("M->m").target.name == "mnistm"
-    assert parse_task("m->M").name == "m->M"
-
-
 @pytest.mark.parametrize("text", ["M->U", "M→U", " M -> U ", "mnist->usps", "MNIST->Usps", "M->usps", "mnist→U"])
 def test_spellings_of_a_task(text: str) -> None:
     assert parse_task(text).name == "M->U"
-
-
-@pytest.mark.parametrize("name", [*PAPER_TASKS, OFFLINE_TASK])
-def test_tasks_of_the_paper_keep_their_names(name: str) -> None:
-    assert parse_task(name).name == name
+    for name in (*PAPER_TASKS, OFFLINE_TASK, "m->M"):
+        assert parse_task(name).name == name
 
 
 @pytest.mark.parametrize("letter", ["u", "s", "y", "d"])
@@ -77,18 +68,13 @@ def test_task_of_two_custom_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert task.shape is None
 
 
-def test_task_of_a_custom_folder_and_known_digits(tmp_path: Path) -> None:
-    task = parse_task(f"M->{tmp_path}")
-    assert task.is_custom
-    assert not task.source.is_custom
-    assert task.shape is None
-
-
-def test_folder_with_the_name_of_a_domain_needs_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_of_a_custom_folder_and_known_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with the name of a domain needs a path."""
     (tmp_path / "M").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert not parse_domain("M").is_custom
-    assert parse_domain("./M").folder == tmp_path / "M"
+    task = parse_task("M->./M")
+    assert (task.source.is_custom, task.is_custom, task.shape) == (False, True, None)
+    assert task.target.folder == tmp_path / "M"
 
 
 @pytest.mark.parametrize("text", ["x" * 300, "~nobody-is-called-this", "a\0b", "a\nb"])
@@ -107,23 +93,12 @@ def test_npz_file_is_a_domain_and_another_file_is_not(tmp_path: Path) -> None:
         parse_task(f"{text}->M")
 
 
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        *((name, GREY) for name in ("M->U", "U->M", "Y->D", "D->m", "M->D")),
-        *((name, COLOUR) for name in ("S->M", "M->m", "Y->M", "Y->S")),
-    ],
-)
-def test_shape_of_grey_and_colour_tasks(name: str, shape: tuple[int, int, int]) -> None:
-    assert parse_task(name).shape == shape
+def test_shape_and_preset_keys_of_grey_and_colour_tasks() -> None:
     assert (GREY, COLOUR) == ((28, 28, 1), (32, 32, 3))
-
-
-@pytest.mark.parametrize(
-    ("name", "keys"), [("M->U", ("M",)), ("U->M", ("U",)), ("S->M", ("S", "colour")), ("Y->D", ("Y",))]
-)
-def test_preset_keys_of_a_task(name: str, keys: tuple[str, ...]) -> None:
-    assert parse_task(name).preset_keys == keys
+    for name in ("M->U", "U->M", "Y->D", "D->m", "M->D"):
+        assert (parse_task(name).shape, parse_task(name).preset_keys) == (GREY, (name[0],))
+    for name in ("S->M", "M->m", "Y->M", "Y->S"):
+        assert (parse_task(name).shape, parse_task(name).preset_keys) == (COLOUR, (name[0], "colour"))
 
 
 @pytest.mark.parametrize("line", COMMANDS)
@@ -138,7 +113,7 @@ def test_commands_of_the_documentation_resolve(line: str, tmp_path: Path, monkey
     given = command.make_context("run", [word.replace("$n", "1") for word in words]).params
     flags = {name: given[name] for name in ("method", "task", "seed", "device", "preset", "epochs")}
     chosen = {name: flag for name, flag in flags.items() if flag is not None}
-    config = ChosenSettings(None, chosen, given["set_"] or []).make_config()
+    config = make_config(None, merge_pairs(chosen, given["set_"]))
     assert parse_task(config.task)
     assert given["headless"]
 

@@ -197,18 +197,9 @@ def clarinet(
     return compare(trained, algorithm_1(reading, see, fg, d, trained.batches, warmup, priors), fg, d, tolerance)
 
 
-def agrees(reading: Reading, trained: Trained) -> bool:
-    try:
-        clarinet(reading, trained)
-    except AssertionError:
-        return False
-    return True
-
-
 @pytest.mark.parametrize("preset", READINGS)
-def test_twenty_iterations_of_clarinet(preset: str, product: Product) -> None:
+def test_twenty_iterations_of_clarinet_agree_with_one_reading_alone(preset: str, product: Product) -> None:
     reading = READINGS[preset]
-
     trained = product.train(configured("clarinet", reading, preset=preset, epochs=3))
     expected = clarinet(reading, trained)
     assert len(expected) == 20
@@ -216,6 +207,22 @@ def test_twenty_iterations_of_clarinet(preset: str, product: Product) -> None:
     opposed = [metrics["adversarial_loss"] for metrics in expected[5:]]
     assert max(opposed) - min(opposed) > MOVED
     assert has_moved(trained)
+    others: list[dict[str, Any]] = [
+        {"l": 0.6},
+        {"weight_decay": 5e-4 + 5e-5 - reading.weight_decay},
+        {"ascent_by_counts": not reading.ascent_by_counts},
+        {"halved": not reading.halved},
+        {"detached_t": not reading.detached_t},
+        {"detached_sums": not reading.detached_sums},
+        {"epsilon": 1e-4},
+        {"one_forward": not reading.one_forward},
+        {"one_sgd": not reading.one_sgd},
+        {"late_entropy": 5},
+        {"horizon": reading.horizon + 1},
+    ]
+    for other in others:
+        with pytest.raises(AssertionError):
+            clarinet(replace(reading, **other), trained)
 
 
 @pytest.mark.parametrize(
@@ -260,24 +267,3 @@ def test_stage_2_minimises_the_summed_loss(method: str, adapt: Adapt, horizon: i
     trained = product.train(config, pseudo_labels=given)
     fg, d = trained.first["classifier"].copy(), trained.first["discriminator"].copy()
     assert len(compare(trained, second_stage(adapt, reading, fg, d, trained.batches), fg, d)) == 10
-
-
-@pytest.mark.parametrize("preset", READINGS)
-def test_comparison_detects_every_other_reading(preset: str, product: Product) -> None:
-    reading = READINGS[preset]
-    trained = product.train(configured("clarinet", reading, preset=preset, epochs=3))
-    others: list[dict[str, Any]] = [
-        {"l": 0.6},
-        {"weight_decay": 5e-4 + 5e-5 - reading.weight_decay},
-        {"ascent_by_counts": not reading.ascent_by_counts},
-        {"halved": not reading.halved},
-        {"detached_t": not reading.detached_t},
-        {"detached_sums": not reading.detached_sums},
-        {"epsilon": 1e-4},
-        {"one_forward": not reading.one_forward},
-        {"one_sgd": not reading.one_sgd},
-        {"late_entropy": 5},
-        {"horizon": reading.horizon + 1},
-    ]
-    for other in others:
-        assert not agrees(replace(reading, **other), trained), other

@@ -1,36 +1,43 @@
-"""Devices read from a stand-in for NVIDIA's library, and their placement."""
+"""Devices read from a stand-in for NVIDIA's library, and what decides where a run may start."""
 
 import os
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes import CDLL
 from pathlib import Path
 
 import psutil
+import pynvml
 import pytest
 
-from clarinet_tui.devices.device import Device, DeviceProcess
-from clarinet_tui.devices.local import list_devices
+from clarinet_tui.devices.device import (
+    ComputeMode,
+    Device,
+    DeviceProcess,
+    match_devices,
+    recommended_slots,
+    unavailable_reason,
+    worker_device,
+    worker_environment,
+)
+from clarinet_tui.devices.local import DeviceReader, list_devices
 from clarinet_tui.devices.nvml import visible_indices
-from clarinet_tui.devices.placement import match_devices, unavailable_reason, worker_device, worker_environment
+from clarinet_tui.text import GIB
 from core.errors import InputError
-from tests.support.nvml import BUSY, ELSEWHERE, FREE, FULL, LARGE, SLICE, UUIDS, build, install_standin
+from tests.support.nvml import BUSY, ELSEWHERE, FREE, FULL, LARGE, SLICE, SLICES, UUIDS, install_standin
 
-GIB = 1 << 30
 DRIVER = "570.86.15"
+FULL_REASON = "1.0 of 24.0 GiB free, 2.0 needed"
 ME = psutil.Process().username()
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("nvml"))
 
 
 @pytest.fixture
 def four_gpus(library: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """A machine with four GPUs, controlled with `setenv`."""
+    """A machine with four GPUs, controlled with `setenv`; a process of another container computes on the second."""
     install_standin(library, monkeypatch)
+    monkeypatch.setenv("STANDIN_FOREIGN", str(ELSEWHERE))
     return monkeypatch
 
 
@@ -94,13 +101,9 @@ def test_cpu_is_a_device() -> None:
     cpu = list_devices({"CUDA_VISIBLE_DEVICES": ""}, seconds=0.01)[-1]
     assert (cpu.key, cpu.label, cpu.is_gpu, cpu.temperature) == ("cpu", "cpu", False, None)
     assert cpu.name
-    assert cpu.cores is not None
-    assert cpu.cores >= 1
-    assert cpu.utilization is not None
-    assert 0 <= cpu.utilization <= 100
-    assert cpu.memory_used is not None
-    assert cpu.memory_total is not None
-    assert 0 < cpu.memory_used < cpu.memory_total
+    assert (cpu.cores or 0) >= 1
+    assert 0 <= (-1 if cpu.utilization is None else cpu.utilization) <= 100
+    assert 0 < (cpu.memory_used or 0) < (cpu.memory_total or 0)
 
 
 def test_unreported_values_are_unknown_and_do_not_block(four_gpus: pytest.MonkeyPatch) -> None:
@@ -117,6 +120,7 @@ def test_lost_gpu_is_listed_and_unavailable(four_gpus: pytest.MonkeyPatch) -> No
     assert "GPU is lost" in (unavailable_reason(found[0]) or "")
     assert found[1].key == BUSY
     assert [device.problem for device in found[1:]] == [None] * 4
+    assert [unavailable_reason(device, share=True) for device in found[1:]] == [None, FULL_REASON, None, None]
 
 
 def test_gpus_of_other_batch_jobs_are_not_counted(four_gpus: pytest.MonkeyPatch) -> None:
@@ -181,6 +185,7 @@ def test_mig_slice(four_gpus: pytest.MonkeyPatch) -> None:
     assert worker_environment(found, {})["CUDA_VISIBLE_DEVICES"] == SLICE
     missing, _ = read_devices(CUDA_VISIBLE_DEVICES="MIG-other")
     assert "Not Found" in (unavailable_reason(missing) or "")
+    assert [gpu.key for gpu in read_devices(CUDA_VISIBLE_DEVICES=",".join(SLICES))[:-1]] == list(SLICES)
 
 
 @pytest.mark.parametrize("index", range(5))
@@ -210,9 +215,6 @@ def test_worker_sees_only_its_device(four_gpus: pytest.MonkeyPatch, index: int) 
 )
 def test_matching_requests(request_: str, labels: list[str]) -> None:
     assert [device.label for device in match_devices(request_, FIVE)] == labels
-
-
-def test_without_gpus_auto_is_the_cpu() -> None:
     assert match_devices("auto", [CPU]) == [CPU]
 
 
@@ -241,11 +243,12 @@ def test_which_gpus_are_free(four_gpus: pytest.MonkeyPatch) -> None:
     with other_process() as process:
         four_gpus.setenv("STANDIN_FOREIGN", str(process.pid))
         busy = f"in use by process {process.pid} of {ME} (sleep)"
-        full = "1.0 of 24.0 GiB free, 2.0 needed"
-        assert [unavailable_reason(device) for device in read_devices()] == [None, busy, full, None, None]
+        assert [unavailable_reason(device) for device in read_devices()] == [None, busy, FULL_REASON, None, None]
         assert unavailable_reason(read_devices()[1], ours=[process.pid]) is None
         assert unavailable_reason(read_devices()[1], ours=[process.pid + 1]) == busy
     assert unavailable_reason(read_devices()[1]) is None, "the process has ended"
+    four_gpus.setenv("STANDIN_FOREIGN", str(ELSEWHERE))
+    assert unavailable_reason(read_devices()[1], ours=[1]) == f"in use by process {ELSEWHERE}"
 
 
 def test_children_of_our_workers_are_ours(four_gpus: pytest.MonkeyPatch) -> None:
@@ -271,17 +274,96 @@ def test_drawing_process_does_not_block(four_gpus: pytest.MonkeyPatch) -> None:
     assert [(seen.pid, seen.computes) for seen in both] == [(process.pid, True)]
 
 
-def test_process_of_another_container(four_gpus: pytest.MonkeyPatch) -> None:
-    four_gpus.setenv("STANDIN_FOREIGN", str(ELSEWHERE))
-    assert unavailable_reason(read_devices()[1], ours=[1]) == f"in use by process {ELSEWHERE}"
-
-
 def test_needed_memory() -> None:
     assert unavailable_reason(gpu(0, used=22 * GIB)) is None
     assert unavailable_reason(gpu(0, used=22 * GIB + 1)) is not None
     assert unavailable_reason(gpu(0, used=20 * GIB), needed=5 * GIB) == "4.0 of 24.0 GiB free, 5.0 needed"
+    assert unavailable_reason(gpu(0), needed=10 * GIB, reserved=14 * GIB) is None
+    reason = "24.0 of 24.0 GiB free, 15.0 of them reserved, 10.0 needed"
+    assert unavailable_reason(gpu(0), needed=10 * GIB, reserved=15 * GIB) == reason
+    assert [recommended_slots(gpu(0), peak * GIB) for peak in (1, 6, 10, 20, 40)] == [4, 3, 2, 1, 1]
 
 
 def test_hostile_process_name_is_escaped() -> None:
     hostile = DeviceProcess(pid=7, owner="a\nb", command="\x1b[31mred")
     assert unavailable_reason(gpu(0, processes=(hostile,))) == "in use by process 7 of a b ([31mred)"
+
+
+def test_each_instance_of_a_divided_gpu_is_a_device(four_gpus: pytest.MonkeyPatch) -> None:
+    four_gpus.setenv("STANDIN_MIG", "3")
+    gpus = read_devices()[:-1]
+    assert [(gpu.label, gpu.key) for gpu in gpus] == [
+        ("cuda:0", FREE), ("cuda:1", BUSY), ("cuda:2", FULL), ("cuda:3:0", SLICES[0]), ("cuda:3:1", SLICES[1])
+    ]  # fmt: skip
+    assert [gpu.memory_total for gpu in gpus[3:]] == [10 * GIB, 20 * GIB]
+    assert [gpu.temperature for gpu in gpus[3:]] == [33, 33], "that of the GPU that they are parts of"
+    assert [(gpu.power, gpu.energy) for gpu in gpus[3:]] == [(None, None)] * 2, "the whole GPU's is not theirs"
+    assert [gpu.key for gpu in match_devices("cuda:3", gpus)] == list(SLICES)
+    assert [gpu.key for gpu in match_devices("cuda:3:1,0", gpus)] == [SLICES[1], FREE]
+    assert worker_environment(gpus[4], {})["CUDA_VISIBLE_DEVICES"] == SLICES[1]
+    assert [unavailable_reason(gpu) for gpu in gpus[3:]] == [None, None]
+    four_gpus.setenv("STANDIN_ECC", "3")
+    assert [gpu.memory_errors for gpu in read_devices()[:-1]] == [0, 0, 0, 2, 2], "those of the GPU"
+
+
+def test_an_exclusive_gpu_takes_one_process_and_a_prohibited_one_none(four_gpus: pytest.MonkeyPatch) -> None:
+    four_gpus.setenv("STANDIN_EXCLUSIVE", "1")
+    gpus = read_devices()[:-1]
+    assert [gpu.compute_mode for gpu in gpus[:2]] == [ComputeMode.DEFAULT, ComputeMode.EXCLUSIVE]
+    busy = f"in exclusive mode and in use by process {ELSEWHERE}"
+    assert unavailable_reason(gpus[1], share=True) == busy
+    assert unavailable_reason(gpus[1], ours=[ELSEWHERE]) == busy, "a second run of ours could not start either"
+    four_gpus.setenv("STANDIN_EXCLUSIVE", "0")
+    free = read_devices()[0]
+    assert unavailable_reason(free) is None
+    assert unavailable_reason(free, runs=1) == "in exclusive mode", "a run that has not opened the GPU yet counts"
+    assert recommended_slots(free, GIB) == 1
+    four_gpus.setenv("STANDIN_PROHIBITED", "2")
+    assert "compute mode is prohibited" in (unavailable_reason(read_devices()[2], share=True) or "")
+
+
+def test_warnings_do_not_block(four_gpus: pytest.MonkeyPatch) -> None:
+    four_gpus.setenv("STANDIN_ECC", "0")
+    four_gpus.setenv("STANDIN_HOT", "3")
+    gpus = read_devices()[:-1]
+    assert [gpu.warning for gpu in gpus] == [
+        "2 uncorrected memory errors (ECC) since its driver was loaded: reset it",
+        None,
+        None,
+        "slowed down by heat",
+    ]
+    assert [unavailable_reason(gpu) for gpu in (gpus[0], gpus[3])] == [None, None]
+
+
+def test_utilization_shows_use_where_no_process_is_listed(four_gpus: pytest.MonkeyPatch) -> None:
+    four_gpus.setenv("STANDIN_CONTAINER", "1")
+    free, busy = read_devices()[:2]
+    assert (free.processes, busy.processes) == ((), ())
+    assert unavailable_reason(free) is None, "3 % is idle"
+    assert unavailable_reason(busy) == "97 % in use by processes that are not listed"
+    assert unavailable_reason(busy, share=True) is None
+    assert unavailable_reason(busy, runs=1) is None, "it may be our own run"
+
+
+def test_the_library_is_opened_once_for_several_reads(four_gpus: pytest.MonkeyPatch) -> None:
+    nvml: CDLL = pynvml.nvmlLib
+    opened = nvml.standin_inits()
+    with DeviceReader({}, seconds=0) as reader:
+        for _ in range(3):
+            assert len(reader.read()) == 5
+        assert (nvml.standin_inits() - opened, nvml.standin_users()) == (1, 1)
+        reader.close()
+        assert nvml.standin_users() == 0, "an open library blocks the reset of a GPU"
+        reader.read()
+    assert (nvml.standin_inits() - opened, nvml.standin_users()) == (2, 0)
+
+
+def test_a_gpu_that_was_lost_is_found_again(four_gpus: pytest.MonkeyPatch) -> None:
+    """The library reports a GPU as lost until it is opened again."""
+    nvml: CDLL = pynvml.nvmlLib
+    four_gpus.setenv("STANDIN_LOST", "0")
+    with DeviceReader({}, seconds=0) as reader:
+        assert reader.read()[0].problem
+        assert nvml.standin_users() == 0
+        four_gpus.delenv("STANDIN_LOST")
+        assert reader.read()[0].problem is None

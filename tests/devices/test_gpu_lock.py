@@ -4,27 +4,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from functools import partial
+from multiprocessing.queues import SimpleQueue
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.gpu_lock import GpuInUseError, hold_gpu, with_lock_holders
+from tests.support.forked_python import forkserver, held_in_process
 from tests.support.nvml import BUSY, FREE
 
-HOLD = """
-import sys
-from clarinet_tui.devices.gpu_lock import GpuInUseError, hold_gpu
-sys.stdin.readline()
-try:
-    with hold_gpu(sys.argv[3:], sys.argv[1], group=sys.argv[2]) as key:
-        print(key, flush=True)
-        sys.stdin.read()
-except GpuInUseError as error:
-    print(error, flush=True)
-"""
 GPUS = [Device(key=key, label=f"cuda:{number}", name="A100") for number, key in enumerate((FREE, BUSY))]
 
 
@@ -34,56 +25,44 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "gpus"
 
 
-class Holder:
-    """A process that takes a lock when it is told to, and keeps it until it is killed."""
-
-    def __init__(self, run: str, *keys: str, group: str = "") -> None:
-        command = [sys.executable, "-P", "-c", HOLD, run, group, *keys]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def start(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-
-    def answer(self) -> str:
-        """Return the key of the GPU that it holds, or the error."""
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.communicate()
+def use_folder(folder: Path) -> None:
+    """Use the test's folder in another process."""
+    os.environ["CLARINET_GPU_LOCKS"] = str(folder)
 
 
-@contextmanager
-def holders(*started: Holder) -> Iterator[tuple[Holder, ...]]:
-    with ExitStack() as stack:
-        for holder in started:
-            stack.callback(holder.kill)
-        yield started
+def take_gpu(folder: Path, barrier: Barrier, run: str, answers: "SimpleQueue[str]") -> None:
+    """Take a GPU together with other processes, and keep it until all have answered."""
+    use_folder(folder)
+    barrier.wait()
+    try:
+        with hold_gpu([FREE, BUSY], run) as key:
+            answers.put(key)
+            barrier.wait()
+    except GpuInUseError as error:
+        answers.put(str(error))
+        barrier.wait()
 
 
-def test_processes_that_start_together_take_different_gpus() -> None:
-    with holders(*(Holder(f"run{number}", FREE, BUSY) for number in range(4))) as racing:
-        for holder in racing:
-            holder.start()
-        answers = sorted(holder.answer() for holder in racing)
-        taken = [answer for answer in answers if not answer.startswith("device:")]
-        assert taken == sorted([FREE, BUSY])
-        assert all(f"{FREE} is in use by run run" in answer for answer in answers if answer.startswith("device:"))
+def test_processes_that_start_together_take_different_gpus(folder: Path) -> None:
+    barrier, answers = forkserver.Barrier(4), forkserver.SimpleQueue()
+    arguments = [(folder, barrier, f"run{number}", answers) for number in range(4)]
+    racing = [forkserver.Process(target=take_gpu, args=each, daemon=True) for each in arguments]
+    for process in racing:
+        process.start()
+    found = sorted(answers.get() for _ in racing)
+    for process in racing:
+        process.join()
+    assert [answer for answer in found if not answer.startswith("device:")] == sorted([FREE, BUSY])
+    assert sum(f"{FREE} is in use by run run" in answer for answer in found) == 2
 
 
 def test_a_killed_holder_blocks_nothing(folder: Path) -> None:
-    with holders(Holder("dead", FREE)) as (holder,):
-        holder.start()
-        assert holder.answer() == FREE
-        with (
-            pytest.raises(GpuInUseError, match=rf"run dead of \S+ \(process {holder.process.pid}\)"),
-            hold_gpu([FREE], "b"),
-        ):
+    with held_in_process(hold_gpu, [FREE], "dead", prepare=partial(use_folder, folder)) as holder:
+        refused = pytest.raises(GpuInUseError, match=rf"run dead of \S+ \(process {holder.pid}\)")
+        with refused, hold_gpu([FREE], "b"):
             pass
         holder.kill()
+        holder.wait()
         assert len(list(folder.glob("*.lock"))) == 1, "it has left its file"
         with hold_gpu([FREE], "next") as key:
             assert key == FREE
@@ -91,10 +70,9 @@ def test_a_killed_holder_blocks_nothing(folder: Path) -> None:
     assert list(folder.glob("*.lock")) == []
 
 
-def test_runs_of_one_queue_share_a_gpu_and_other_queues_do_not() -> None:
-    with holders(Holder("one", FREE, group="q1")) as (holder,):
-        holder.start()
-        assert holder.answer() == FREE
+def test_runs_of_one_queue_share_a_gpu_and_other_queues_do_not(folder: Path) -> None:
+    enter = partial(hold_gpu, group="q1")
+    with held_in_process(enter, [FREE], "one", prepare=partial(use_folder, folder)):
         with hold_gpu([FREE], "two", group="q1") as key:
             assert key == FREE
         with pytest.raises(GpuInUseError), hold_gpu([FREE], "three", group="q2"):
@@ -141,7 +119,7 @@ def test_the_folder_is_open_to_all_users_and_files_are_readable(folder: Path) ->
     try:
         with hold_gpu([FREE], "one"):
             modes = {path.name.rpartition(".")[2]: path.stat().st_mode & 0o7777 for path in folder.iterdir()}
-            assert (folder.stat().st_mode & 0o7777, modes) == (0o1777, {"gate": 0o644, "lock": 0o644})
+            assert (folder.stat().st_mode & 0o7777, modes) == (0o1777, {"lock": 0o644})
     finally:
         os.umask(mask)
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.devices import other_gpus
-from clarinet_tui.devices.device import Device, DeviceProcess
-from clarinet_tui.devices.local import list_devices
-from clarinet_tui.devices.other_gpus import describe_unused_gpus, read_backend, read_other_gpus
-from clarinet_tui.devices.placement import (
+from clarinet_tui.devices import local
+from clarinet_tui.devices.device import (
+    Device,
+    DeviceProcess,
     match_devices,
     select_device,
     unavailable_reason,
     worker_device,
     worker_environment,
 )
+from clarinet_tui.devices.local import describe_unused_gpus, list_devices, read_backend, read_other_gpus
 from clarinet_tui.text import GIB
 from core.errors import InputError
 from tests.support.cli import imported_modules
@@ -61,9 +61,9 @@ xpu = cuda = _Module
 
 @pytest.fixture(autouse=True)
 def no_earlier_probe() -> Iterator[None]:
-    other_gpus._probe.cache_clear()
+    local._probe.cache_clear()
     yield
-    other_gpus._probe.cache_clear()
+    local._probe.cache_clear()
 
 
 @pytest.fixture

@@ -8,12 +8,13 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.devices.other_gpus import find_torch
+from clarinet_tui.devices.local import find_torch
 from clarinet_tui.doctor.checks import (
     check_clock,
     check_controller,
@@ -23,7 +24,6 @@ from clarinet_tui.doctor.checks import (
     check_file_system,
     check_free_space,
     check_node,
-    check_python,
     check_queue,
     check_supervisor,
     check_terminal,
@@ -31,12 +31,9 @@ from clarinet_tui.doctor.checks import (
     check_torch_works,
     check_writing,
     file_system,
-    free_bytes,
-    read_mount_table,
 )
 from clarinet_tui.history.database import DATABASE_NAME
 from clarinet_tui.runs.lock import current_process, hold_lock
-from clarinet_tui.slurm.commands import SlurmError
 from tests.support.cli import imported_modules
 from tests.support.histories import make_run, open_history
 from tests.support.supervised import enqueue_directly
@@ -47,16 +44,13 @@ GPU = Device(key="GPU-1", label="cuda:0", name="A100", memory_total=40 << 30)
 UTF8 = {"TERM": "xterm-256color", "LANG": "en_US.UTF-8"}
 
 
-def test_python() -> None:
-    assert check_python().verdict == "good"
-
-
 def test_torch_is_found_without_importing_it() -> None:
     result = check_torch(find_torch(), gpus=0)
     assert (result.verdict, result.message[:2]) == ("good", "2.")
     checks = "from clarinet_tui.doctor.checks import check_torch\n"
-    checks += "from clarinet_tui.devices.other_gpus import find_torch"
+    checks += "from clarinet_tui.devices.local import find_torch"
     assert "torch" not in imported_modules(f"{checks}\ncheck_torch(find_torch(), 0)")
+    assert check_torch(None, gpus=0).verdict == "bad"
 
 
 @pytest.mark.parametrize(
@@ -67,17 +61,15 @@ def test_torch_is_found_without_importing_it() -> None:
         ("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None", 0, "good", "the CPU only"),
         ("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None", 2, "warning", "2 GPUs cannot be used"),
         ("__version__ = None", 0, "bad", "not installed"),
+        (None, 0, "bad", "cannot be read: No such file"),
     ],
 )
-def test_builds_of_torch(tmp_path: Path, text: str, gpus: int, verdict: str, part: str) -> None:
-    (tmp_path / "version.py").write_text(text)
+def test_builds_of_torch(tmp_path: Path, text: str | None, gpus: int, verdict: str, part: str) -> None:
+    if text is not None:
+        (tmp_path / "version.py").write_text(text)
     result = check_torch(tmp_path, gpus)
     assert result.verdict == verdict
     assert part in result.message
-
-
-def test_missing_torch(tmp_path: Path) -> None:
-    assert check_torch(None, 0).verdict == check_torch(tmp_path, 0).verdict == "bad"
 
 
 @pytest.mark.parametrize(
@@ -86,10 +78,11 @@ def test_missing_torch(tmp_path: Path) -> None:
         ('print(\'a warning\'); print(\'{"version": "2.13", "devices": ["cpu"]}\')', "good", "2.13 computes on cpu"),
         ("raise OSError('libcudart.so is missing')", "bad", "fails: OSError: libcudart.so is missing"),
         ("import os; os.kill(os.getpid(), 9)", "bad", "exit code -9"),
+        ("import time; time.sleep(600)", "bad", "no answer within 5 s"),
     ],
 )
 def test_torch_in_a_process(code: str, verdict: str, part: str) -> None:
-    result = check_torch_works([sys.executable, "-c", code])
+    result = check_torch_works([sys.executable, "-c", code], seconds=5.0)
     assert result.verdict == verdict
     assert part in result.message
 
@@ -100,24 +93,15 @@ def test_torch_computes_on_every_device() -> None:
     assert "computes on cpu" in result.message
 
 
-def test_hanging_torch_times_out() -> None:
-    result = check_torch_works([sys.executable, "-c", "import time; time.sleep(60)"], seconds=0.2)
-    assert (result.verdict, result.message) == ("bad", "no answer within 0.2 s")
-
-
 @pytest.mark.parametrize(
     ("devices", "verdict", "message"),
     [
         ([CPU], "good", "none: runs compute on the CPU"),
         ([GPU, CPU], "good", "1 GPU: cuda:0 A100 (40 GiB)"),
-        ([Device(key="cpu", label="cpu", name="CPU", problem="no driver")], "warning", "no driver"),
-        (
-            [Device(key="cpu", label="cpu", name="CPU", note="an AMD GPU is not used")],
-            "warning",
-            "an AMD GPU is not used",
-        ),
+        ([replace(CPU, problem="no driver")], "warning", "no driver"),
+        ([replace(CPU, note="an AMD GPU is not used")], "warning", "an AMD GPU is not used"),
         ([replace(GPU, throttling="heat"), CPU], "warning", "cuda:0: slowed down by heat"),
-        ([Device(key="G", label="cuda:0", name="?", problem="is lost"), CPU], "warning", "cuda:0: is lost"),
+        ([replace(GPU, problem="is lost"), CPU], "warning", "cuda:0: is lost"),
     ],
 )
 def test_devices(devices: list[Device], verdict: str, message: str) -> None:
@@ -154,46 +138,29 @@ def test_terminals(environ: dict[str, str], size: tuple[int, int] | None, verdic
     assert part in result.message
 
 
-MOUNTS = """22 27 0:21 / /proc rw,relatime - proc proc rw
-27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
-28 27 0:40 / {folder}/net\\040work rw shared:2 master:3 - nfs4 server:/home rw
-29 27 0:41 / {folder}/twice rw - nfs server:/a rw
-30 27 0:42 / {folder}/twice rw - xfs /dev/vdb rw
-nonsense
-"""
-
-
 @pytest.mark.parametrize(
     ("free", "verdict"), [(5 * 10**9, "good"), (5 * 10**9 - 1, "warning"), (2 * 10**8, "warning"), (10**8, "bad")]
 )
-def test_free_space(free: int, verdict: str) -> None:
-    assert check_free_space(Path("runs"), free).verdict == verdict
+def test_free_space(free: int, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=free if folder == tmp_path else None))
+    assert check_free_space(tmp_path / "not" / "yet").verdict == verdict
 
 
-def test_free_space_of_a_missing_folder(tmp_path: Path) -> None:
-    assert free_bytes(tmp_path / "not" / "yet") > 0
-
-
-def test_file_system_type(tmp_path: Path) -> None:
-    mounts = MOUNTS.format(folder=tmp_path)
+def test_file_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The innermost mount counts, and of two mounts at one path the last; a history on a network disk is a warning."""
+    assert file_system(Path("/proc")) == "proc"
+    folders = {"/": "ext4", "/net work": "nfs4", "/twice": "nfs", "/twice/": "xfs"}
+    mounts = [SimpleNamespace(mountpoint=f"{tmp_path}{folder}", fstype=kind) for folder, kind in folders.items()]
+    monkeypatch.setattr("psutil.disk_partitions", lambda **options: mounts)
     for name in ("net work", "net works", "twice"):
         (tmp_path / name).mkdir()
-    assert file_system(tmp_path / "net work" / "runs", mounts) == "nfs4"
-    assert file_system(tmp_path / "net works", mounts) == "ext4"
-    assert file_system(tmp_path / "twice", mounts) == "xfs"
     (tmp_path / "link").symlink_to("net work")
-    assert file_system(tmp_path / "link" / "runs", mounts) == "nfs4"
-    assert file_system(tmp_path, "") == ""
-    assert file_system(Path("/proc"), read_mount_table()) == "proc"
-
-
-def test_history_on_a_network_disk_is_a_warning(tmp_path: Path) -> None:
-    mounts = MOUNTS.format(folder=tmp_path)
-    runs = tmp_path / "net work"
-    runs.mkdir()
-    result = check_file_system(runs, runs / DATABASE_NAME, mounts)
+    found = {name: file_system(tmp_path / name) for name in ("net work/runs", "net works", "twice", "link/runs")}
+    assert found == {"net work/runs": "nfs4", "net works": "ext4", "twice": "xfs", "link/runs": "nfs4"}
+    assert file_system(Path("/")) == ""
+    result = check_file_system(tmp_path / "net work", tmp_path / "net work" / DATABASE_NAME)
     assert (result.verdict, "nfs4" in result.message, "CLARINET_DB" in result.advice) == ("warning", True, True)
-    separate = check_file_system(runs, tmp_path / "history.db", mounts)
+    separate = check_file_system(tmp_path / "net work", tmp_path / "history.db")
     assert (separate.verdict, separate.message) == ("good", "nfs4, and the history on ext4")
 
 
@@ -292,16 +259,9 @@ def test_a_node_that_sees_less_is_named(tmp_path: Path, answer: str, verdict: st
     assert (result.verdict, result.message) == (verdict, message.format(tmp_path))
 
 
-def test_a_cluster_without_an_idle_node_is_not_a_failure(tmp_path: Path) -> None:
-    def refuse(path: Path) -> str:
-        raise SlurmError("slurm: srun: Unable to allocate resources")
-
-    assert check_node(tmp_path, refuse).verdict == "warning"
-
-
-def test_slurm_without_a_configuration_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_without_an_idle_node_or_a_configuration_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert (
-        check_controller().message
-        == "slurm: sinfo is not installed here: use a login node of the cluster, or --on local"
-    )
+    for result in (check_node(tmp_path), check_controller()):
+        assert (result.verdict, "is not installed here: use a login node" in result.message) == ("warning", True)

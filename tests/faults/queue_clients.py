@@ -21,7 +21,7 @@ from clarinet_tui.history.trash import remove_run, restore_run
 from clarinet_tui.place import LaunchOptions
 from clarinet_tui.queue import local, requests, supervisor
 from clarinet_tui.queue.queue_file import QueueEntry
-from clarinet_tui.queue.workers import LocalExecutor
+from clarinet_tui.queue.supervisor import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from core.resolve import resolve
@@ -142,7 +142,7 @@ def sweep(runs_dir: Path, operation: Operation) -> list[str]:
     settings = {"preset": "smoke", "task": "U->M", "device": "cpu"}
     configs = [resolve(settings, name=f"steps={steps} pause=0.004") for steps in operation["steps"]]
     options = LaunchOptions.from_paths(runs_dir, runs_dir, retries=operation["retries"], paused=operation["paused"])
-    return [run.id for run in requests.submit(runs_dir, configs, options, front=operation["front"])]
+    return [run.id for run in local.LocalPlace(runs_dir).submit(configs, options, front=operation["front"])]
 
 
 def stop(runs_dir: Path, operation: Operation) -> str:

@@ -15,7 +15,7 @@ Operation = Mapping[str, Any]
 Result = Mapping[str, Any]
 
 
-class Place(StrEnum):
+class Where(StrEnum):
     WAITING = auto()
     STARTED = auto()
     IDLE = auto()
@@ -28,7 +28,7 @@ class Observation:
     """The runs as their files show them."""
 
     queue: Queue
-    places: dict[str, Place]
+    places: dict[str, Where]
     starts: dict[str, int]
     """How many workers have locked each run."""
 
@@ -42,10 +42,10 @@ def observe(runs_dir: Path) -> Observation:
     trash = {path.name.partition(".")[0]: path for path in list_removed(runs_dir)}
     present = {run_id: runs_dir / run_id for run_id in list_run_ids(runs_dir)}
     queue = read_queue(runs_dir)
-    places = dict.fromkeys(trash, Place.TRASH) | dict.fromkeys(present, Place.IDLE)
+    places = dict.fromkeys(trash, Where.TRASH) | dict.fromkeys(present, Where.IDLE)
     for entry in queue.entries:
         assert entry.id in present, f"{entry.id} is queued, but has no directory"
-        places[entry.id] = Place.WAITING if entry.is_waiting else Place.STARTED
+        places[entry.id] = Where.WAITING if entry.is_waiting else Where.STARTED
     return Observation(queue, places, {run_id: _starts(path) for run_id, path in (trash | present).items()})
 
 
@@ -56,7 +56,7 @@ def _starts(run: Path) -> int:
 
 @dataclass
 class ModelRun:
-    place: Place
+    place: Where
     paused: bool = False
     stopping: bool = False
     starts: int = 0
@@ -100,15 +100,15 @@ class Model:
         new = [run_id for run_id in result.get("value", ()) if run_id not in self.runs]
         if "killed" in result:
             new = [run_id for run_id in seen.places if run_id not in self.runs]
-            queued = {seen.places[run_id] is not Place.IDLE or seen.starts[run_id] > 0 for run_id in new}
+            queued = {seen.places[run_id] is not Where.IDLE or seen.starts[run_id] > 0 for run_id in new}
             assert len(queued) <= 1, f"only a part of a sweep was queued: {new}"
             if queued != {True}:
-                self.runs |= {run_id: ModelRun(Place.IDLE) for run_id in new}
+                self.runs |= {run_id: ModelRun(Where.IDLE) for run_id in new}
                 return
             assert len(new) == len(operation["steps"])
         permitted = 1 + operation["retries"]
         for run_id in new:
-            self.runs[run_id] = ModelRun(Place.WAITING, paused=operation["paused"], permitted_starts=permitted)
+            self.runs[run_id] = ModelRun(Where.WAITING, paused=operation["paused"], permitted_starts=permitted)
         self.order = [*new, *self.order] if operation["front"] else [*self.order, *new]
 
     def _pause_all(self, operation: Operation, result: Result, seen: Observation) -> None:
@@ -123,18 +123,18 @@ class Model:
         held = self.paused or run.paused
         if name in ("pause", "continue", "move", "cancel"):
             if "done" in result:
-                assert run.place in (Place.WAITING, Place.STARTED), f"{name} of a run that was {run.place}"
-            elif "refused" in result and run.place is Place.WAITING and held:
+                assert run.place in (Where.WAITING, Where.STARTED), f"{name} of a run that was {run.place}"
+            elif "refused" in result and run.place is Where.WAITING and held:
                 assert disk_is_full, f"{name} of a waiting run was refused: {result['refused']}"
         elif name == "restore" and "done" in result:
-            assert run.place is Place.TRASH
+            assert run.place is Where.TRASH
         elif name in ("stop", "resume", "remove") and "done" in result:
-            assert run.place is not Place.TRASH, f"{name} of a removed run"
+            assert run.place is not Where.TRASH, f"{name} of a removed run"
 
     def _check_order(self, operations: Sequence[Operation], seen: Observation) -> None:
         """Check the starting order unless several operations at once have changed it."""
         ordering = [operation for operation in operations if operation["name"] in ("sweep", "resume", "move")]
-        kept = [run_id for run_id in self.order if run_id in seen.waiting and self.runs[run_id].place is Place.WAITING]
+        kept = [run_id for run_id in self.order if run_id in seen.waiting and self.runs[run_id].place is Where.WAITING]
         moved = {operation["run"] for operation in ordering if operation["name"] != "sweep"}
         if len(ordering) <= 1:
             expected = [run_id for run_id in kept if run_id not in moved]
@@ -151,7 +151,7 @@ class Model:
             operation, is_certain = change
             changed = _changed(before, operation)
             if not is_certain:  # a removal takes the run out of the queue first
-                changed |= places | ({Place.IDLE} if operation["name"] == "remove" else set())
+                changed |= places | ({Where.IDLE} if operation["name"] == "remove" else set())
             places = changed
             if operation["name"] == "resume":
                 run.permitted_starts += 1
@@ -163,9 +163,9 @@ class Model:
         place = seen.places[run_id]
         assert place in places, f"{run_id} was {run.place}, {change}: is {place}, expected one of {sorted(places)}"
         is_queued_again = change is not None and change[0]["name"] == "resume"
-        if place in (Place.IDLE, Place.TRASH) and run.place is place and not is_queued_again:
+        if place in (Where.IDLE, Where.TRASH) and run.place is place and not is_queued_again:
             assert seen.starts[run_id] == run.starts, f"{run_id} was started although it was {place}"
-        if place is run.place is Place.WAITING and run.paused and entry is not None and entry.paused:
+        if place is run.place is Where.WAITING and run.paused and entry is not None and entry.paused:
             assert seen.starts[run_id] == run.starts, f"{run_id} was started although it was paused"
         assert seen.starts[run_id] <= run.permitted_starts, f"{run_id} was started too often"
         run.place, run.starts = place, seen.starts[run_id]
@@ -173,32 +173,32 @@ class Model:
         run.stopping = entry is not None and entry.stop_timeout is not None
 
 
-def _supervised(places: Iterable[Place], run: ModelRun, held: bool) -> set[Place]:
+def _supervised(places: Iterable[Where], run: ModelRun, held: bool) -> set[Where]:
     """Return where runs in these places may be after a supervisor has worked."""
     reached = set(places)
-    if Place.STARTED in reached:
-        reached |= {Place.IDLE} if run.stopping else {Place.IDLE, Place.WAITING}
-    if Place.WAITING in reached and not held:
-        reached |= {Place.STARTED, Place.IDLE}
+    if Where.STARTED in reached:
+        reached |= {Where.IDLE} if run.stopping else {Where.IDLE, Where.WAITING}
+    if Where.WAITING in reached and not held:
+        reached |= {Where.STARTED, Where.IDLE}
     return reached
 
 
-def _changed(places: set[Place], operation: Operation) -> set[Place]:
+def _changed(places: set[Where], operation: Operation) -> set[Where]:
     """Return where a run is after an operation that has succeeded."""
     match operation["name"], operation["value"]:
         case "cancel", _:
-            return {Place.IDLE}
+            return {Where.IDLE}
         case "stop", "DEQUEUED":
-            return {Place.IDLE}
+            return {Where.IDLE}
         case "stop", "REQUESTED":
-            return {Place.STARTED}
+            return {Where.STARTED}
         case "stop", _:
-            return {Place.IDLE, Place.STARTED}
+            return {Where.IDLE, Where.STARTED}
         case "resume", _:
-            return {Place.WAITING}
+            return {Where.WAITING}
         case "remove", _:
-            return {Place.TRASH}
+            return {Where.TRASH}
         case "restore", _:
-            return {Place.IDLE}
+            return {Where.IDLE}
         case _:
-            return places & {Place.WAITING, Place.STARTED}
+            return places & {Where.WAITING, Where.STARTED}

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
@@ -158,7 +158,7 @@ def test_pipes_links_and_directories_in_place_of_files(template: Path, expected:
     check(template, expected, damage)
     runs = template.parent / "copy"
     output_of(runs, "report", "--out", str(template.parent / "report.html"))
-    assert {problem.file for problem in find_problems(RunDirectory(runs, "badrun"))} == set(RUN_FILES)
+    assert {name for name, _ in find_problems(RunDirectory(runs, "badrun"))} == set(RUN_FILES)
     assert "badrun" in invoke(runs, "doctor").stdout
 
 
@@ -198,14 +198,10 @@ def test_what_cannot_be_read_is_named(template: Path, expected: dict[str, Any], 
     assert "cannot be read" in output_of(runs, "show", "badrun").lower()
 
 
-def lines_of(count: int) -> Iterator[bytes]:
-    yield from (b"%d garbage\n" % number for number in range(count))
-
-
 def test_megabytes_of_damaged_lines_are_one_problem(template: Path, expected: dict[str, Any]) -> None:
     def damage(run: RunDirectory) -> None:
         with run.journal.open("ab") as file:
-            file.writelines(lines_of(200_000))
+            file.writelines(b"%d garbage\n" % number for number in range(200_000))
 
     runs = damaged_copy(template, damage)
     (row,) = json.loads(output_of(runs, "ls", "id:badrun", "--json"))

@@ -1,7 +1,6 @@
 """The wall clock jumps: no run is killed early or started twice, and the supervisor exits when it should."""
 
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -11,45 +10,17 @@ from clarinet_tui.devices.device import Device
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.history.states import refresh_states
-from clarinet_tui.queue.queue_file import QueueEntry, read_queue, update_queue
+from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor import IDLE_SECONDS, LOCK_TIMEOUT, Supervisor
-from clarinet_tui.queue.workers import LocalExecutor
-from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import write_environment
 from clarinet_tui.runs.lock import current_process
 from core.events import Finished
 from tests.support.events import resumed, started, step
 from tests.support.histories import open_history, write_events
-from tests.support.supervised import enqueue_directly, make_fault_run
+from tests.support.supervised import RecordingExecutor, enqueue_directly, make_fault_run
 
 DAY = 86_400.0
 CPU = Device(key="cpu", label="cpu", name="a CPU")
-
-
-class FakeExecutor(LocalExecutor):
-    """Starts no process; records the calls. Its workers never end."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.started: set[str] = set()
-        self.calls: list[str] = []
-
-    def start(self, run: RunDirectory, entry: QueueEntry, device: Device) -> None:
-        self.calls.append(f"start {run.id}")
-        self.started.add(run.id)
-
-    def is_running(self, run: RunDirectory) -> bool:
-        return run.id in self.started
-
-    def stop(self, run: RunDirectory) -> bool:
-        self.calls.append(f"stop {run.id}")
-        return True
-
-    def kill(self, run: RunDirectory) -> None:
-        self.calls.append(f"kill {run.id}")
-
-    def worker_pids(self, runs: Iterable[RunDirectory]) -> set[int]:
-        return set()
 
 
 class Simulation:
@@ -58,7 +29,7 @@ class Simulation:
     def __init__(self, runs_dir: Path, patch: pytest.MonkeyPatch) -> None:
         self.wall, self.monotonic = time.time(), 1000.0
         patch.setattr(time, "time", lambda: self.wall)
-        self.executor = FakeExecutor()
+        self.executor = RecordingExecutor()
         self.supervisor = Supervisor(
             runs_dir, self.executor, devices=lambda: [CPU], clock=lambda: self.monotonic, log=lambda message: None
         )
@@ -83,7 +54,7 @@ def test_a_jump_does_not_change_how_long_a_stopping_run_may_take(
 ) -> None:
     run = make_fault_run(tmp_path, "one")
     enqueue_directly(run)
-    assert simulation.advance(0) == ["start one"]
+    assert simulation.advance(0) == ["start one on cpu"]
     update_queue(tmp_path, lambda queue: queue.with_changes(["one"], stop_timeout=60.0))
     assert simulation.advance(1) == ["stop one"]
     assert simulation.advance(30, jump) == []
@@ -118,7 +89,7 @@ def test_a_run_whose_worker_never_appeared_is_started_again(tmp_path: Path, simu
     assert simulation.advance(0, DAY) == []
     assert simulation.advance(LOCK_TIMEOUT - 1, -3 * DAY) == []
     assert [entry.id for entry in read_queue(tmp_path).started] == ["one"]
-    assert simulation.advance(1) == ["start one"]
+    assert simulation.advance(1) == ["start one on cpu"]
 
 
 @pytest.mark.parametrize("jump", [DAY, -DAY])

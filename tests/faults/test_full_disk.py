@@ -1,9 +1,10 @@
 """The disk of the journal, the history or the queue is full: training waits or continues, and nothing is lost."""
 
 import os
+import resource
 import signal
-import subprocess
-import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from clarinet_tui.history.database import DATABASE_VARIABLE, Database, HistoryEr
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import lock_queue, read_queue
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.worker import recorder
 from clarinet_tui.worker.recorder import Recorder
@@ -21,7 +23,7 @@ from core.events import Finished
 from tests.support.cli import invoke
 from tests.support.disks import fill, small_disk
 from tests.support.events import started, step
-from tests.support.forked_python import start_worker
+from tests.support.forked_python import forkserver, start_worker
 from tests.support.histories import open_history
 from tests.support.supervised import (
     count_steps,
@@ -57,74 +59,62 @@ def test_training_waits_for_free_space_and_loses_nothing(tmp_path: Path) -> None
             assert len(db.tuples("SELECT * FROM iterations")) == total
 
 
-def test_a_run_continues_while_the_disk_of_the_history_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def record_while(full: AbstractContextManager[object], run: RunDirectory) -> list[str]:
+    """Record a run of which most iterations are trained while its history cannot be written; return the messages."""
     messages: list[str] = []
-    with small_disk(tmp_path / "disk", "2m") as disk:
-        monkeypatch.setenv(DATABASE_VARIABLE, str(disk / "history.db"))
-        monkeypatch.setattr(recorder, "INTERVAL", 0.02)
-        run = make_fault_run(tmp_path / "runs", "one")
-        Database.open(tmp_path / "runs").close()
-        filler = fill(disk)
-        recording = Recorder(run, run.read_config(), messages.append)
-        recording.record(started())
-        for iteration in range(1, 3001):
+    recorder.INTERVAL = 0.02
+    recording = Recorder(run, run.read_config(), messages.append)
+    recording.record(started())
+    with full:
+        for iteration in range(1, 4001):
             recording.record(step(iteration))
         recording.sync()
-        wait_until(lambda: messages, tmp_path)
-        filler.unlink()
-        recording.record(Finished(iteration=3000, epoch=1, target_accuracy=None, source_accuracy=None))
-        recording.close()
-        with Database.open_read_only(tmp_path / "runs") as db:
-            assert len(db.tuples("SELECT * FROM iterations")) == 3000
-            assert db.rows("SELECT state FROM runs")[0][0] == "finished"
-    assert len(messages) == 1
-    assert "the disk is full: runs continue, and the history is updated when there is room again" in messages[0]
+        wait_until(lambda: messages, run.runs_dir)
+    recording.record(Finished(iteration=4000, epoch=1, target_accuracy=None, source_accuracy=None))
+    recording.close()
+    with Database.open_read_only(run.runs_dir) as db:
+        assert len(db.tuples("SELECT * FROM iterations")) == 4000
+        assert db.rows("SELECT state FROM runs")[0][0] == "finished"
+    return messages
 
 
-RECORD_WITH_FILE_SIZE_LIMIT = """
-import resource, signal, sys, time
-from pathlib import Path
-from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.worker import recorder
-from core.events import Finished
-from tests.support.events import started, step
+def test_a_run_continues_while_the_disk_of_the_history_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "INTERVAL", recorder.INTERVAL)
+    with small_disk(tmp_path / "disk", "2m") as disk:
+        monkeypatch.setenv(DATABASE_VARIABLE, str(disk / "history.db"))
+        run = make_fault_run(tmp_path / "runs", "one")
+        Database.open(tmp_path / "runs").close()
+        with ExitStack() as full:
+            full.callback(fill(disk).unlink)
+            (message,) = record_while(full, run)
+    assert "the disk is full: runs continue, and the history is updated when there is room again" in message
 
-runs, limit, messages = Path(sys.argv[1]), resource.RLIMIT_FSIZE, []
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-recorder.INTERVAL = 0.02
-run = RunDirectory(runs, "one")
-recording = recorder.Recorder(run, run.read_config(), messages.append)
-recording.record(started())
-resource.setrlimit(limit, (200_000, resource.RLIM_INFINITY))
-for iteration in range(1, 4001):
-    recording.record(step(iteration))
-recording.sync()
-while not messages:
-    time.sleep(0.01)
-resource.setrlimit(limit, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-recording.record(Finished(iteration=4000, epoch=1, target_accuracy=None, source_accuracy=None))
-recording.close()
-print(*messages, sep="\\n")
-"""
+
+@contextmanager
+def limited_file_size() -> Iterator[None]:
+    unlimited = resource.RLIM_INFINITY
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, unlimited))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, unlimited))
+
+
+def record_with_limited_file_size(run: RunDirectory) -> None:
+    (message,) = record_while(limited_file_size(), run)
+    run.log.write_text(message)
 
 
 def test_a_run_continues_while_the_database_file_cannot_grow(runs: Path) -> None:
     """A limit on file sizes, for systems where mounting is not permitted. The journal stays below it."""
     run = make_fault_run(runs, "one")
     open_history(runs).close()
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-c", RECORD_WITH_FILE_SIZE_LIMIT, str(runs)]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0, result.stderr
-    (message,) = result.stdout.splitlines()
-    assert (
-        "clarinet.db: disk error (disk I/O error): runs continue; try again, or give --db a path on another disk"
-        in message
-    )
+    process = forkserver.Process(target=record_with_limited_file_size, args=(run,), daemon=True)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    advice = "runs continue; try again, or give --db a path on another disk"
+    assert f"clarinet.db: disk error (disk I/O error): {advice}" in run.log.read_text()
     assert run.journal.stat().st_size < 200_000
-    with Database.open_read_only(runs) as db:
-        assert len(db.tuples("SELECT * FROM iterations")) == 4000
-        assert db.rows("SELECT state FROM runs")[0][0] == "finished"
 
 
 def test_ingesting_on_a_full_disk_raises_an_error_that_names_it(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import os
 import pickle
 import stat
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from core.events import Failed, Noticed
 from core.resolve import resolve
-from tests.support import forked_python
-from tests.support.cli import CLARINET
+from tests.support.cli import run_clarinet
 from tests.support.events import started, step
 from tests.support.histories import write_events
 from tests.support.supervised import enqueue_directly, make_fault_run, running_supervisor, wait_until
@@ -26,14 +24,9 @@ SHOWN = "[31mred]0;title[bold]x[/bold]'; DROP TABLE runs;--2J"
 CONTROL_CHARACTERS = "\x1b\x07\x9b\u202e"
 
 
-def clarinet(runs: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "CLARINET_RUNS": str(runs), "NO_COLOR": "1"}
-    return forked_python.run([*CLARINET, *arguments], cwd=runs, env=environment)
-
-
 def output_of(runs: Path, *arguments: str) -> str:
     """Return what the command prints, after checking that it holds no control characters."""
-    result = clarinet(runs, *arguments)
+    result = run_clarinet(runs.parent, *arguments)
     assert result.returncode == 0, result.stderr
     assert not set(result.stdout) & set(CONTROL_CHARACTERS)
     return result.stdout
@@ -41,7 +34,7 @@ def output_of(runs: Path, *arguments: str) -> str:
 
 def error_of(runs: Path, *arguments: str) -> str:
     """Return the one line with which the command refuses its input."""
-    result = clarinet(runs, *arguments)
+    result = run_clarinet(runs.parent, *arguments)
     assert (result.returncode, result.stdout, len(result.stderr.splitlines())) == (2, "", 1), result.stderr
     assert not set(result.stderr) & set(CONTROL_CHARACTERS)
     return result.stderr
@@ -59,7 +52,7 @@ def hostile(runs: Path) -> RunDirectory:
 
 def test_texts_of_runs_are_shown_literally(runs: Path, hostile: RunDirectory) -> None:
     add_tag(hostile, "';DROP_TABLE_tags;--[red]")
-    assert clarinet(runs, "note", "hostile", HOSTILE).returncode == 0
+    assert run_clarinet(runs.parent, "note", "hostile", HOSTILE).returncode == 0
     assert "';DROP_TABLE_tags;--[red]" in output_of(runs, "ls", f"name:{HOSTILE}")
     assert output_of(runs, "show", "hostile").count(SHOWN) >= 6  # name, note, note of the data, kind, error and frame
     assert output_of(runs, "logs", "hostile").count(SHOWN) == 5  # worker.log, note, notice, error and frame
@@ -86,7 +79,7 @@ def test_hostile_arguments_are_refused_and_change_nothing(
     outside.mkdir()
     (outside / "config.toml").write_text("precious")
     (runs / "linked").symlink_to(outside)
-    (runs / "large.toml").write_text(f'name = "{"x" * 10_000_000}"\n')
+    (tmp_path / "large.toml").write_text(f'name = "{"x" * 10_000_000}"\n')
     assert message in error_of(runs, *arguments)
     assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("config.toml", "precious")]
     assert sorted(path.name for path in runs.iterdir() if path.is_dir()) == ["hostile", "linked"]

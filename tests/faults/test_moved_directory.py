@@ -15,14 +15,15 @@ from tests.support.supervised import make_fault_run, wait_until
 from tests.support.workers import events_named
 
 
-def test_the_app_shows_the_runs_of_a_directory_that_was_moved_away_and_back(tmp_path: Path) -> None:
+def test_the_app_shows_the_runs_of_a_directory_that_was_moved_away_and_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clarinet_tui.ui.feed.poller.RETRY_SECONDS", 0.05)
     runs = tmp_path / "runs"
     write_events(make_run(runs, "one"), [started(), step(1)])
     snapshots: list[HistorySnapshot] = []
     errors: list[str] = []
-    feed = HistoryFeed(
-        runs, snapshots.append, lambda error, where: errors.append(str(error)), interval=0.02, retry=0.05
-    )
+    feed = HistoryFeed(runs, snapshots.append, lambda error, where: errors.append(str(error)), interval=0.02)
     feed.start()
     try:
         wait_until(lambda: snapshots and snapshots[-1].listing.rows, tmp_path)

@@ -19,13 +19,11 @@ from clarinet_tui.history import trash
 from clarinet_tui.place import LaunchOptions, StopResult
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue
-from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, find_supervisor
-from clarinet_tui.queue.workers import LocalExecutor
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, LocalExecutor, find_supervisor
+from clarinet_tui.runs.directory import RunDirectory, find_worker
 from clarinet_tui.runs.lock import (
     LockOwner,
     current_process,
-    find_worker,
     hold_lock,
     is_alive,
     is_held_by,

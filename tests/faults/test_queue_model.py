@@ -24,9 +24,9 @@ from clarinet_tui.history.reindex import reindex
 from clarinet_tui.history.states import refresh_states
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
-from clarinet_tui.runs.directory import RunDirectory, list_runs
-from clarinet_tui.runs.lock import find_worker, read_lock_owner, signal_holder
-from tests.faults.queue_model import Model, Place, observe
+from clarinet_tui.runs.directory import RunDirectory, find_worker, list_runs
+from clarinet_tui.runs.lock import read_lock_owner, signal_holder
+from tests.faults.queue_model import Model, Where, observe
 from tests.support.disks import fill, mount_error, small_disk
 from tests.support.histories import content, open_history
 from tests.support.scale import SOAK, rounds
@@ -38,10 +38,10 @@ SOAK_SECONDS = 600.0
 DAY = 86_400.0
 SEED = "CLARINET_SEED"
 USUAL = {
-    Place.WAITING: ("pause", "continue", "continue", "move", "cancel", "stop", "remove"),
-    Place.STARTED: ("stop", "resume"),
-    Place.IDLE: ("resume", "resume", "remove"),
-    Place.TRASH: ("restore",),
+    Where.WAITING: ("pause", "continue", "continue", "move", "cancel", "stop", "remove"),
+    Where.STARTED: ("stop", "resume"),
+    Where.IDLE: ("resume", "resume", "remove"),
+    Where.TRASH: ("restore",),
 }
 """What users do with a run, by where it is."""
 UNUSUAL = ("stop", "resume", "pause", "continue", "move", "cancel", "remove", "restore")
@@ -135,7 +135,7 @@ class Simulation:
         self.free_disk()
         self.perform([self._surely("continue all")])
         for run_id, run in sorted(self.model.runs.items()):
-            if run.place is Place.TRASH:
+            if run.place is Where.TRASH:
                 self.perform([self._surely("restore", run=run_id)])
         for _ in range(4):
             for entry in read_queue(self.runs_dir).waiting:

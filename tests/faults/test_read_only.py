@@ -30,12 +30,6 @@ from tests.support.workers import events_named, make_task, tiny_run
 
 
 @contextmanager
-def mounted_read_only(run: RunDirectory) -> Iterator[None]:
-    with read_only(run.path):
-        yield
-
-
-@contextmanager
 def folders_for_files(run: RunDirectory) -> Iterator[None]:
     """Create directories in place of the run's files, for systems where mounting is not permitted."""
     for path in (run.lock, run.log, run.journal):
@@ -43,7 +37,7 @@ def folders_for_files(run: RunDirectory) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("make_unwritable", [mounted_read_only, folders_for_files])
+@pytest.mark.parametrize("make_unwritable", [lambda run: read_only(run.path), folders_for_files])
 def test_an_unwritable_run_is_reported_and_does_not_block_the_queue(
     runs: Path, make_unwritable: Callable[[RunDirectory], AbstractContextManager[None]]
 ) -> None:

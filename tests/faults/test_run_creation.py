@@ -2,39 +2,39 @@
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from clarinet_tui.place import LaunchOptions
-from clarinet_tui.queue import requests
+from clarinet_tui.queue.local import LocalPlace
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.directory import LEFTOVER_AGE, RunDirectory, list_run_ids, remove_leftovers
 from core.errors import InputError
 from core.resolve import resolve
 from tests.support.disks import fill, small_disk
-from tests.support.supervised import ROOT, make_fault_run, running_supervisor
+from tests.support.forked_python import forkserver
+from tests.support.supervised import make_fault_run, running_supervisor, wait_until
 
-KILLED_AT_SYNC = """
-import os, signal, sys
-from pathlib import Path
-from tests.support.supervised import make_fault_run
-calls = iter(range(100))
-def sync(file):
-    if next(calls) == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-os.fsync = sync
-make_fault_run(Path(sys.argv[1]), "job42")
-"""
+
+def create_until_sync(runs: Path, number: int) -> None:
+    """Create a run, and kill this process when it syncs a file for this time."""
+    calls = iter(range(100))
+
+    def sync(fd: object) -> None:
+        if next(calls) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    os.fsync = sync
+    make_fault_run(runs, "job42")
 
 
 @pytest.mark.parametrize("sync", [0, 1, 2])
 def test_a_run_that_is_killed_while_it_is_created_can_be_created_again(runs: Path, sync: int) -> None:
-    command = [sys.executable, "-P", "-c", KILLED_AT_SYNC, str(runs), str(sync)]
-    result = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60)
-    assert result.returncode == -signal.SIGKILL
+    process = forkserver.Process(target=create_until_sync, args=(runs, sync), daemon=True)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert list_run_ids(runs) == []
     assert not (runs / "job42").exists()
     (leftover,) = runs.iterdir()
@@ -42,7 +42,7 @@ def test_a_run_that_is_killed_while_it_is_created_can_be_created_again(runs: Pat
     assert run.read_config().device == "cpu"
     os.utime(leftover, (1.0, 1.0))
     with running_supervisor(runs):
-        assert not leftover.exists()
+        wait_until(lambda: not leftover.exists(), runs)
     assert run.config.exists()
 
 
@@ -61,16 +61,16 @@ def test_a_sweep_that_does_not_fit_on_the_disk_leaves_nothing(tmp_path: Path, mo
     configs = [resolve(preset="smoke", seed=seed, device="cpu") for seed in range(1, 9)]
     with small_disk(tmp_path / "disk", "1m") as disk:
         runs, options = disk / "runs", LaunchOptions.from_paths(tmp_path, tmp_path)
-        (first,) = requests.submit(runs, configs[:1], options)
+        (first,) = LocalPlace(runs).submit(configs[:1], options)
         filler = fill(disk)
         os.truncate(filler, filler.stat().st_size - (1 << 15))  # room for some of the runs
         before = sorted(path.name for path in runs.iterdir())
         with pytest.raises(InputError, match="No space left on device"):
-            requests.submit(runs, configs, options)
+            LocalPlace(runs).submit(configs, options)
         assert sorted(path.name for path in runs.iterdir()) == before
         assert [entry.id for entry in read_queue(runs).entries] == [first.id]
         filler.unlink()
-        assert len(requests.submit(runs, configs, options)) == len(configs)
+        assert len(LocalPlace(runs).submit(configs, options)) == len(configs)
         assert len(read_queue(runs).entries) == len(configs) + 1
 
 
@@ -80,7 +80,7 @@ def test_runs_that_cannot_be_queued_are_not_left_behind(tmp_path: Path) -> None:
     (runs / "queue.json").write_text("{")
     configs = [resolve(preset="smoke", seed=seed, device="cpu") for seed in (1, 2)]
     with pytest.raises(InputError, match="not a queue"):
-        requests.submit(runs, configs, LaunchOptions.from_paths(tmp_path, tmp_path))
+        LocalPlace(runs).submit(configs, LaunchOptions.from_paths(tmp_path, tmp_path))
     assert list_run_ids(runs) == []
 
 

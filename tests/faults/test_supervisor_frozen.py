@@ -1,11 +1,6 @@
 """A supervisor that is frozen or dies: stopping a run ends in time without it, and the next command replaces it."""
 
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,11 +9,11 @@ from clarinet_tui.doctor.checks import check_supervisor
 from clarinet_tui.place import StopResult
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.local import ensure_supervisor_if_needed
-from clarinet_tui.queue.queue_file import read_queue, update_queue
+from clarinet_tui.queue.queue_file import lock_queue, read_queue, update_queue
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import LockHeldError
+from tests.support.forked_python import held_in_process
 from tests.support.supervised import (
-    ROOT,
     count_steps,
     enqueue_directly,
     last_event,
@@ -28,34 +23,11 @@ from tests.support.supervised import (
     wait_until,
 )
 
-HOLD_QUEUE = """
-import sys, time
-from pathlib import Path
-from clarinet_tui.queue.queue_file import lock_queue
-with lock_queue(Path(sys.argv[1])):
-    print("held", flush=True)
-    time.sleep(600)
-"""
-
 
 def start_run(runs: Path, behaviour: str = "steps=100000") -> RunDirectory:
     run = make_fault_run(runs, "one", behaviour)
     enqueue_directly(run)
     return run
-
-
-@contextmanager
-def queue_holder(runs: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Run a process that holds the queue's lock, as one that was stopped in the middle of a change does."""
-    command = [sys.executable, "-P", "-c", HOLD_QUEUE, str(runs)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "held\n"
-            yield process
-        finally:
-            process.kill()
 
 
 def test_a_run_stops_in_time_although_its_supervisor_is_frozen(runs: Path) -> None:
@@ -95,7 +67,7 @@ def test_a_run_stops_although_the_queue_stays_locked(runs: Path) -> None:
     run = start_run(runs)
     with running_supervisor(runs) as supervisor:
         wait_until(lambda: count_steps(run), runs)
-        with queue_holder(runs):
+        with held_in_process(lock_queue, runs):
             supervisor.send_signal(signal.SIGSTOP)
             assert requests.stop(run, timeout=0.1) is StopResult.REQUESTED
             assert requests.wait_until_stopped(run, timeout=1.0)
@@ -103,7 +75,7 @@ def test_a_run_stops_although_the_queue_stays_locked(runs: Path) -> None:
 
 
 def test_a_wait_for_the_queue_has_a_limit_and_names_the_holder(runs: Path) -> None:
-    with queue_holder(runs) as holder:
+    with held_in_process(lock_queue, runs) as holder:
         holder.send_signal(signal.SIGSTOP)
         with pytest.raises(LockHeldError, match=f"the queue is locked by process {holder.pid} on "):
             update_queue(runs, lambda queue: queue.with_paused(True), wait=0.3)

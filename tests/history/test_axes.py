@@ -30,7 +30,7 @@ def make_map() -> AxisMap:
     return make_axis_map([*rows, row("clarinet", 400, 3, 1, 60.0), row("clarinet", 600, 4, 2, 100.0)])
 
 
-def test_iterations_as_epochs_adaptation_epochs_and_seconds() -> None:
+def test_iterations_as_epochs_adaptation_epochs_and_seconds_and_back() -> None:
     x = np.array([50.0, 300.0, 800.0])
     assert make_map().to_axis("epoch", x).tolist() == [0.5, 2.5, 5.0]
     assert make_map().to_axis("time", x).tolist() == [5.0, 40.0, 140.0]
@@ -38,12 +38,8 @@ def test_iterations_as_epochs_adaptation_epochs_and_seconds() -> None:
     assert math.isnan(adaptation[0])
     assert adaptation[1:].tolist() == [0.5, 3.0]
     assert np.isnan(make_map().to_axis("samples", x)).all(), "the settings are not known"
-
-
-def test_axes_convert_back_to_iterations() -> None:
     for axis in ("iteration", "epoch", "time"):
-        place = float(make_map().to_axis(axis, np.array([300.0]))[0])
-        assert make_map().to_iteration(axis, place) == pytest.approx(300.0)
+        assert make_map().to_iteration(axis, make_map().to_axis(axis, x)[1]) == pytest.approx(300.0)
 
 
 @pytest.mark.parametrize("events", [[], [{"event": "stage", "superseded": False}]], ids=["none", "damaged stage"])
@@ -87,11 +83,13 @@ def test_a_run_with_given_pseudo_labels_begins_where_stage_1_would_have_ended() 
     assert axis_map.to_iteration("time", 20.0) == pytest.approx(1100.0)
 
 
-def test_a_damaged_stage_event_does_not_count() -> None:
+def test_damaged_stages_and_missing_values_have_no_x() -> None:
     changes: list[dict[str, Any]] = [{"iteration": None}, {"epoch": "3"}, {"stage": ["cdan-e"]}]
     damaged = [stage("cdan-e", 30, 3) | change for change in changes]
     rows = [row("gac", 10, 1, None), row("cdan-e", 35, 4, 1)]
     np.testing.assert_equal(make_axis_map(rows, damaged, TWO).values["samples"], [np.nan, 40, np.nan])
+    values = make_axis_map([row("elsewhere", 1, 1, None, None)], [], TWO).values
+    assert all(math.isnan(values[axis][1]) for axis in ("samples", "adaptation-epoch", "time"))
 
 
 def test_own_stage_1_is_not_counted_twice() -> None:
@@ -100,8 +98,3 @@ def test_own_stage_1_is_not_counted_twice() -> None:
     assert find_shared_stage1([labelled(origin="abc123", origin_seconds=60)]) == GivenStage1("abc123", 60.0)
     for unknown in (labelled(), labelled(origin="", origin_seconds=0.0)):
         assert find_shared_stage1([unknown]) == GivenStage1(None, None)
-
-
-def test_missing_values_have_no_x() -> None:
-    values = make_axis_map([row("elsewhere", 1, 1, None, None)], [], TWO).values
-    assert all(math.isnan(values[axis][1]) for axis in ("samples", "adaptation-epoch", "time"))

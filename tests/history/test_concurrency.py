@@ -16,10 +16,9 @@ from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.reindex import reindex
 from clarinet_tui.runs.directory import RunDirectory, list_runs
-from clarinet_tui.runs.journal import read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.errors import InputError
-from tests.support.events import evaluation, resumed, started, step
+from tests.support.events import evaluation, read_journal, resumed, started, step
 from tests.support.histories import content, make_run, open_history, write_events
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -89,7 +88,7 @@ def test_three_processes_ingest_three_growing_runs(tmp_path: Path) -> None:
         start(ingest_until_over, tmp_path, counts)
     write_journals(runs, 40)
     (tmp_path / "over").touch()
-    recorded = sum(len(list(read_journal(run.journal))) + 1 for run in runs)  # and the creation time of each
+    recorded = sum(len(read_journal(run.journal)) + 1 for run in runs)  # and the creation time of each
     assert sum(counts.get(timeout=60) for _ in range(3)) == recorded
     with open_history(tmp_path) as db:
         assert ingest_all(db, tmp_path) == 0
@@ -127,25 +126,21 @@ def test_a_killed_ingester_is_continued_by_another(tmp_path: Path, seed: int) ->
         assert db.rows("SELECT count(*) FROM iterations")[0][0] == 2 * 4999
 
 
-def overwrite(database: Path) -> None:
-    database.write_bytes(b"garbage" * 5000)
-
-
-def truncate(database: Path) -> None:
-    database.write_bytes(b"")
-
-
-def delete(database: Path) -> None:
-    database.unlink()
-
-
 def delete_with_wal(database: Path) -> None:
     for path in database.parent.glob(DATABASE_NAME + "*"):
         path.unlink()
 
 
-@pytest.mark.parametrize("damage", [overwrite, truncate, delete, delete_with_wal])
-def test_a_database_damaged_while_runs_train_is_rebuilt(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "overwritten": lambda database: database.write_bytes(b"garbage" * 5000),
+    "truncated": lambda database: database.write_bytes(b""),
+    "deleted": Path.unlink,
+    "deleted with its WAL": delete_with_wal,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_database_damaged_while_runs_train_is_rebuilt(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     runs = [make_run(tmp_path) for _ in range(2)]
     with open_history(tmp_path) as db:
         recorders = [start(record_until_over, tmp_path) for _ in range(2)]
@@ -176,7 +171,7 @@ def test_an_interrupted_transaction_leaves_nothing(tmp_path: Path, monkeypatch: 
     with open_history(tmp_path) as db:
         with monkeypatch.context() as patch:
             patch.setattr(batches, "MAX_ROWS", 30)
-            patch.setattr("clarinet_tui.history.run_rows.update_run_row", lambda *arguments: 1 / 0)
+            patch.setattr("clarinet_tui.history.ingest.update_run_row", lambda *arguments: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 ingest_all(db, tmp_path)
         assert db.rows("SELECT * FROM iterations") == []

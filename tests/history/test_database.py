@@ -4,10 +4,12 @@ import multiprocessing
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlite_utils import Database as Tables
@@ -27,9 +29,22 @@ from clarinet_tui.history.reindex import reindex
 from clarinet_tui.runs.annotations import add_tag, set_note
 from core.errors import InputError
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import content, make_outdated, make_run, open_history, write_events
+from tests.support.histories import content, make_outdated, make_run, open_history, record_run, write_events
 
 SPAWN = multiprocessing.get_context("spawn")
+
+
+def write_history(runs_dir: Path, runs: int = 1) -> dict[str, list[tuple[Any, ...]]]:
+    """Write runs with every kind of row, ingest them, and return the content of their history."""
+    for _ in range(runs):
+        run = make_run(runs_dir)
+        write_events(run, [started(), *map(step, range(1, 300)), evaluation(100, 12.5), evaluation(200, 25.0)])
+        write_events(run, [resumed(150), *map(step, range(151, 200))])
+        add_tag(run, "icml")
+        set_note(run, "a note")
+    with open_history(runs_dir) as db:
+        ingest_all(db, runs_dir)
+        return content(db)
 
 
 def test_tables_can_be_read_with_sqlite(tmp_path: Path) -> None:
@@ -51,10 +66,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
 @pytest.fixture
 def outdated(tmp_path: Path) -> Path:
     """A runs directory with three runs, and a history of them with the schema of Clarinet 0.2.0."""
-    for _ in range(3):
-        _write_run(tmp_path)
-    with open_history(tmp_path) as db:
-        ingest_all(db, tmp_path)
+    write_history(tmp_path, runs=3)
     make_outdated(tmp_path / DATABASE_NAME)
     return tmp_path
 
@@ -168,30 +180,33 @@ def test_several_processes_create_it_at_once(tmp_path: Path) -> None:
         assert pool.map(count_in_new_database, [tmp_path] * 4, chunksize=1) == [0] * 4
 
 
-@pytest.mark.parametrize("garbage", [b"garbage" * 2000, b"SQLite format 3\x00" + b"\xff" * 5000])
-def test_a_damaged_database_is_rebuilt_by_reindex(tmp_path: Path, garbage: bytes) -> None:
-    run = _write_run(tmp_path)
-    with open_history(tmp_path) as db:
-        ingest_all(db, tmp_path)
-        before = content(db)
-    (tmp_path / DATABASE_NAME).write_bytes(garbage)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: b"garbage" * 2000,
+        lambda whole: b"SQLite format 3\x00" + b"\xff" * 5000,
+        lambda whole: whole[:4096] + b"\xaa" * (len(whole) - 4096),
+    ],
+    ids=["garbage", "only its name", "in the middle"],
+)
+def test_a_damaged_database_is_rebuilt_by_reindex(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    before = write_history(tmp_path)
+    damaged = damage((tmp_path / DATABASE_NAME).read_bytes())
+    (tmp_path / DATABASE_NAME).write_bytes(damaged)
     for open_it in (Database.open, Database.open_read_only):
-        with pytest.raises(DamagedHistoryError, match="`clarinet reindex`"):
-            open_it(tmp_path)
+        with pytest.raises(DamagedHistoryError, match="`clarinet reindex`"), open_it(tmp_path) as db:
+            list_runs(db)
     reindex(tmp_path)
     with Database.open(tmp_path) as db:
         assert content(db) == before
-        assert get_run(db, run)
     (aside,) = tmp_path.glob(f"{DATABASE_NAME}.damaged-*")
-    assert aside.read_bytes() == garbage
+    assert aside.read_bytes() == damaged
 
 
 def test_reindex_that_fails_leaves_the_history_as_it_was(tmp_path: Path) -> None:
     """It builds a new database beside the old one, and replaces the content when it is complete."""
-    _write_run(tmp_path)
+    before = write_history(tmp_path)
     with open_history(tmp_path) as db:
-        ingest_all(db, tmp_path)
-        before = content(db)
 
         def fail(done: int, total: int) -> None:
             assert content(db) == before, "others read the old history meanwhile"
@@ -203,52 +218,29 @@ def test_reindex_that_fails_leaves_the_history_as_it_was(tmp_path: Path) -> None
     assert list(tmp_path.glob(".*.rebuilt*")) == []
 
 
-def test_damage_in_the_middle_is_reported(tmp_path: Path) -> None:
-    _write_run(tmp_path)
-    with open_history(tmp_path) as db:
-        ingest_all(db, tmp_path)
-        before = content(db)
-    raw = bytearray((tmp_path / DATABASE_NAME).read_bytes())
-    raw[4096:] = b"\xaa" * (len(raw) - 4096)
-    (tmp_path / DATABASE_NAME).write_bytes(raw)
-    with pytest.raises(DamagedHistoryError, match="reindex"), Database.open(tmp_path) as db:
-        list_runs(db)
-    reindex(tmp_path)
-    with Database.open(tmp_path) as db:
-        assert content(db) == before
-
-
-def test_a_database_deleted_while_open_is_created_again(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [started(), step(1)])
-    with open_history(tmp_path) as db:
-        ingest_run(db, run)
-        for ending in ("", "-wal", "-shm"):
-            (tmp_path / (DATABASE_NAME + ending)).unlink(missing_ok=True)
-        write_events(run, [step(2)])
-        assert ingest_run(db, run) == 4
-        with Database.open(tmp_path) as other:
-            assert [row["iteration"] for row in other.rows("SELECT iteration FROM iterations")] == [1, 2]
+def test_a_database_deleted_while_open_is_created_again(db: Database, tmp_path: Path) -> None:
+    run = record_run(db, started(), step(1))
+    for ending in ("", "-wal", "-shm"):
+        (tmp_path / (DATABASE_NAME + ending)).unlink(missing_ok=True)
+    write_events(run, [step(2)])
+    assert ingest_run(db, run) == 4
+    with Database.open(tmp_path) as other:
+        assert other.tuples("SELECT iteration FROM iterations") == [(1,), (2,)]
 
 
 def test_reindex_gives_the_same_content_and_keeps_connections(tmp_path: Path) -> None:
-    for _ in range(3):
-        _write_run(tmp_path)
+    before = write_history(tmp_path, runs=3)
     with open_history(tmp_path) as db:
-        ingest_all(db, tmp_path)
-        before = content(db)
         calls = list[tuple[int, int]]()
         reindex(tmp_path, lambda done, total: calls.append((done, total)))
         assert content(db) == before
         assert calls == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
-def test_a_locked_database_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_database_is_reported_and_kept(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
-    run = make_run(tmp_path)
-    with open_history(tmp_path) as db:
-        ingest_run(db, run)
-        holding = sqlite3.connect(tmp_path / DATABASE_NAME, isolation_level=None)
+    run = record_run(db)
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME, isolation_level=None)) as holding:
         holding.execute("BEGIN IMMEDIATE")
         write_events(run, [started()])
         with Database.open(tmp_path) as other:
@@ -257,22 +249,19 @@ def test_a_locked_database_is_reported_and_kept(tmp_path: Path, monkeypatch: pyt
                 ingest_run(other, run)
         with pytest.raises(HistoryError, match="locked"):
             reindex(tmp_path)
-        holding.execute("ROLLBACK")
-        holding.close()
-        assert ingest_run(db, run) == 1
+    assert ingest_run(db, run) == 1
 
 
-def test_a_full_disk_is_reported_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), *map(step, range(1, 3000))])
-    with open_history(tmp_path) as db:
-        pages = db.rows("PRAGMA page_count")[0][0]
-        db.connection.execute(f"PRAGMA max_page_count = {pages + 10}")
-        with pytest.raises(HistoryError, match="disk is full"):
-            ingest_run(db, run)
-        assert db.rows("SELECT count(*) FROM iterations")[0][0] == 0
-        db.connection.execute("PRAGMA max_page_count = 1000000")
-        assert ingest_run(db, run) == 3000
+    pages = db.rows("PRAGMA page_count")[0][0]
+    db.connection.execute(f"PRAGMA max_page_count = {pages + 10}")
+    with pytest.raises(HistoryError, match="disk is full"):
+        ingest_run(db, run)
+    assert db.rows("SELECT count(*) FROM iterations")[0][0] == 0
+    db.connection.execute("PRAGMA max_page_count = 1000000")
+    assert ingest_run(db, run) == 3000
 
 
 def test_read_only_neither_creates_nor_writes(tmp_path: Path) -> None:
@@ -284,44 +273,15 @@ def test_read_only_neither_creates_nor_writes(tmp_path: Path) -> None:
         assert list_runs(db) == []
         with pytest.raises(HistoryError), db.transaction() as connection:
             connection.execute("DELETE FROM runs")
-
-
-def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / DATABASE_NAME).mkdir()
+    (tmp_path / "other" / DATABASE_NAME).mkdir(parents=True)
     with pytest.raises(HistoryError, match="--db"):
-        Database.open(tmp_path)
+        Database.open(tmp_path / "other")
 
 
 def test_the_path_can_be_set(tmp_path: Path) -> None:
-    run = _write_run(tmp_path / "runs")
+    run = make_run(tmp_path / "runs")
     with Database.open(tmp_path / "runs", tmp_path / "local disk" / "my?.db") as db:
         ingest_all(db, tmp_path / "runs")
-        assert get_run(db, run)
+        assert get_run(db, run.id)
     assert (tmp_path / "local disk" / "my?.db").exists()
     assert not (tmp_path / "runs" / DATABASE_NAME).exists()
-
-
-def test_a_connection_is_used_by_one_thread(tmp_path: Path) -> None:
-    with open_history(tmp_path) as db:
-        caught = list[BaseException]()
-
-        def use() -> None:
-            try:
-                db.rows("SELECT 1")
-            except sqlite3.ProgrammingError as error:
-                caught.append(error)
-
-        thread = threading.Thread(target=use)
-        thread.start()
-        thread.join()
-        assert caught
-
-
-def _write_run(runs_dir: Path) -> str:
-    """Write a run with every kind of row."""
-    run = make_run(runs_dir)
-    write_events(run, [started(), *map(step, range(1, 300)), evaluation(100, 12.5), evaluation(200, 25.0)])
-    write_events(run, [resumed(150), *map(step, range(151, 200))])
-    add_tag(run, "icml")
-    set_note(run, "a note")
-    return run.id

@@ -20,7 +20,7 @@ from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note
 from clarinet_tui.runs.environment import write_environment
 from core.events import Event, Failed, Finished, Noticed, PseudoLabelled, StageStarted, Stopped
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import content, ingest, make_run, open_history, write_events
+from tests.support.histories import content, ingest, make_run, open_history, read_row, record_run, write_events
 
 
 def test_a_run_from_start_to_end(db: Database, tmp_path: Path) -> None:
@@ -28,62 +28,44 @@ def test_a_run_from_start_to_end(db: Database, tmp_path: Path) -> None:
     row = ingest(db, run)
     assert (row.state, row.method, row.seed, row.name, row.iteration) == ("queued", "clarinet", 3, "mine", None)
     write_environment(run, run.read_config(), device="cuda:1")
-    write_events(
-        run, [started(device="cuda:1", notes=["made"]), StageStarted(stage="clarinet", index=1, iteration=0, epoch=0)]
-    )
-    row = ingest(db, run)
-    assert (row.state, row.device, row.stage, row.notes, row.started) == (
-        "running",
-        "cuda:1",
-        "clarinet",
-        ("made",),
-        1000.0,
-    )
+    stage = StageStarted(stage="clarinet", index=1, iteration=0, epoch=0)
+    row = ingest(db, run, started(device="cuda:1", notes=["made"]), stage)
+    assert (row.state, row.device, row.stage, row.notes) == ("running", "cuda:1", "clarinet", ("made",))
+    assert row.started == 1000.0
     assert row.host
     write_events(run, [step(1), step(2), evaluation(2, 88.5, source_accuracy=90.0), step(3)])
-    write_events(run, [Finished(iteration=3, epoch=1, target_accuracy=88.5, source_accuracy=90.0, seconds=9.0)])
-    row = ingest(db, run)
+    row = ingest(db, run, Finished(iteration=3, epoch=1, target_accuracy=88.5, source_accuracy=90.0, seconds=9.0))
     assert (row.state, row.iteration, row.target_accuracy, row.source_accuracy) == ("finished", 3, 88.5, 90.0)
     assert (row.ended, row.seconds, row.epochs_total, row.iterations_total) == (1000.0, 9.0, 10, 1000)
 
 
-def test_a_failure_is_stored_and_cleared_by_a_resume(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(
-        run, [started(), step(1), step(2), Failed(iteration=2, message="loss is nan", terms={"mmd": math.nan})]
-    )
-    row = ingest(db, run)
+def test_a_failure_is_stored_and_cleared_by_a_resume(db: Database) -> None:
+    failed = Failed(iteration=2, message="loss is nan", terms={"mmd": math.nan})
+    run = record_run(db, started(), step(1), step(2), failed)
+    row = read_row(db, run.id)
     assert (row.state, row.error) == ("failed", "loss is nan")
     fields = db.rows("SELECT fields FROM events WHERE event = 'failed'")[0]["fields"]
     assert msgspec.json.decode(fields)["terms"] == {"mmd": "nan"}
-    write_events(run, [resumed(1), step(2)])
-    row = ingest(db, run)
+    row = ingest(db, run, resumed(1), step(2))
     assert (row.state, row.error, row.ended, row.iteration) == ("running", None, None, 2)
-    assert [tuple(row) for row in db.rows("SELECT event, superseded FROM events ORDER BY position")] == [
-        ("started", 0),
-        ("failed", 1),
-        ("resumed", 0),
-    ]
+    events = db.tuples("SELECT event, superseded FROM events ORDER BY position")
+    assert events == [("started", 0), ("failed", 1), ("resumed", 0)]
 
 
 def test_pseudo_label_accuracy_is_stored_before_an_evaluation(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path, method="gac+dann")
     labelled = PseudoLabelled(iteration=5, label_hash="x", accuracy=71.5, given=True, labels=[1, 2])
-    write_events(run, [started(method="gac+dann"), labelled, StageStarted(stage="dann", index=2, iteration=5, epoch=3)])
-    row = ingest(db, run)
+    stage = StageStarted(stage="dann", index=2, iteration=5, epoch=3)
+    row = ingest(db, run, started(method="gac+dann"), labelled, stage)
     assert (row.family, row.pseudo_label_accuracy, row.stage, row.epoch) == ("two-step", 71.5, "dann", 3)
-    write_events(run, [step(6), step(7)])
-    row = ingest(db, run)
+    row = ingest(db, run, step(6), step(7))
     assert (row.iteration, row.iterations_given) == (7, 5)
 
 
-def test_nan_is_kept(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(
-        run, [step(1, {"mmd": math.nan, "entropy": math.inf, "own": 3.0, "bad": -math.inf}), step(2, {"mmd": 1.0})]
-    )
-    write_events(run, [evaluation(2, math.nan, confusion=[[1, 2], [3, 4]], target_loss=math.inf)])
-    ingest_run(db, run)
+def test_nan_is_kept(db: Database) -> None:
+    not_finite = {"mmd": math.nan, "entropy": math.inf, "own": 3.0, "bad": -math.inf}
+    evaluated = evaluation(2, math.nan, confusion=[[1, 2], [3, 4]], target_loss=math.inf)
+    run = record_run(db, step(1, not_finite), step(2, {"mmd": 1.0}), evaluated)
     row = db.rows("SELECT mmd, entropy, other FROM iterations WHERE iteration = 1")[0]
     assert (row["mmd"], row["entropy"]) == (None, None)
     assert msgspec.json.decode(row["other"]) == {"mmd": "nan", "entropy": "inf", "own": 3, "bad": "-inf"}
@@ -99,39 +81,32 @@ def test_nan_is_kept(db: Database, tmp_path: Path) -> None:
     assert missing == {"mmd": 1, "entropy": 1, "own": 0, "bad": 1}
 
 
-def test_a_new_start_supersedes_everything(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [started(), step(1), step(2), evaluation(2, 99.0), resumed(2), step(3)])
-    ingest_run(db, run)
-    write_events(run, [started(), step(1)])
-    ingest_run(db, run)
+def test_a_new_start_supersedes_everything(db: Database) -> None:
+    run = record_run(db, started(), step(1), step(2), evaluation(2, 99.0), resumed(2), step(3))
+    row = ingest(db, run, started(), step(1))
     assert [row["iteration"] for row in db.rows("SELECT iteration FROM iterations")] == [1]
-    row = get_run(db, run.id)
-    assert row is not None
     assert (row.target_accuracy, row.seconds) == (None, 1 / 64)
 
 
-def test_a_damaged_line_is_an_event_with_its_number(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [started(), step(1)])
+def test_a_damaged_line_is_an_event_with_its_number(db: Database) -> None:
+    run = record_run(db, started(), step(1))
     with run.journal.open("ab") as file:
-        file.write(b'{"event": "no\n')
+        file.write(b'[2,0,null,"clarinet",0.1,"n\\u0061n"]\n{"event": "no\n')
     ingest_run(db, run)
-    write_events(run, [step(2)])
-    ingest_run(db, run)
+    ingest(db, run, step(3))
+    rows = db.tuples("SELECT iteration, complementary_loss, other FROM iterations ORDER BY iteration")
+    assert rows == [(1, 0.25, None), (2, None, '{"complementary_loss":"nan"}'), (3, 0.75, None)]
     damaged = db.rows("SELECT message FROM events WHERE event = 'damaged'")
-    assert [row["message"] for row in damaged] == ["line 4 cannot be read and was skipped: Input data was truncated"]
+    assert [row["message"] for row in damaged] == ["line 5 cannot be read and was skipped: Input data was truncated"]
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_torn_line_before_a_new_attempt_is_not_damage(db: Database, tmp_path: Path, together: bool) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [started(), step(1)])
+def test_a_torn_line_before_a_new_attempt_is_not_damage(db: Database, together: bool) -> None:
+    run = record_run(db, started(), step(1))
     with run.journal.open("ab") as file:
         file.write(b"[2,0,nul\n" if not together else b"[2,0,nul")
     ingest_run(db, run)
-    write_events(run, [resumed(1), step(2)])
-    ingest_run(db, run)
+    ingest(db, run, resumed(1), step(2))
     assert not db.rows("SELECT * FROM events WHERE event = 'damaged'")
 
 
@@ -183,34 +158,27 @@ def test_a_run_replaced_by_another_of_the_same_id_is_ingested_again(db: Database
     assert db.tuples("SELECT tag FROM tags") == [("new",)]
 
 
-def test_unreadable_settings_do_not_hide_a_run(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    run.config.write_text("epochs = 'ten'")
-    row = ingest(db, run)
-    assert "epochs: expected an integer" in (row.error or "")
-
-
-def test_settings_that_become_readable_are_stored_when_an_attempt_starts(tmp_path: Path) -> None:
+def test_unreadable_settings_do_not_hide_a_run_and_are_stored_when_they_can_be_read(
+    db: Database, tmp_path: Path
+) -> None:
     run = make_run(tmp_path)
     settings = run.config.read_bytes()
     run.config.write_text("epochs = 'ten'")
-    with open_history(tmp_path) as db:
-        ingest_all(db, tmp_path)
-        run.config.write_bytes(settings)
-        write_events(run, [started(), step(1)])
-        ingest_all(db, tmp_path)
-        reindex(tmp_path, path=tmp_path / "rebuilt.db")
-        with Database.open(tmp_path, tmp_path / "rebuilt.db") as rebuilt:
-            assert content(rebuilt)["configs"] == content(db)["configs"]
+    assert "epochs: expected an integer" in (ingest(db, run).error or "")
+    run.config.write_bytes(settings)
+    write_events(run, [started(), step(1)])
+    ingest_all(db, tmp_path)
+    reindex(tmp_path, path=tmp_path / "rebuilt.db")
+    with Database.open(tmp_path, tmp_path / "rebuilt.db") as rebuilt:
+        assert content(rebuilt)["configs"] == content(db)["configs"]
 
 
-def test_a_run_that_is_removed_while_it_is_read_is_not_inserted(tmp_path: Path) -> None:
+def test_a_run_that_is_removed_while_it_is_read_is_not_inserted(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started()])
     run.path.rename(tmp_path / "removed")
-    with open_history(tmp_path) as db:
-        assert ingest_run(db, run) == 0
-        assert get_run(db, run.id) is None
+    assert ingest_run(db, run) == 0
+    assert get_run(db, run.id) is None
 
 
 def test_the_time_limit_ends_between_batches(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,12 +263,8 @@ def _last_complete_step(content: bytes) -> int:
     return last
 
 
-def test_notices_and_stops_are_events(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [started(), Noticed(iteration=1, message="\x1b[31mred"), Stopped(iteration=1)])
-    ingest_run(db, run)
+def test_notices_and_stops_are_events(db: Database) -> None:
+    run = record_run(db, started(), Noticed(iteration=1, message="\x1b[31mred"), Stopped(iteration=1))
+    assert read_row(db, run.id).state == "stopped"
     events = [(event["event"], event.get("message"), event["superseded"]) for event in read_events(db, run.id)]
     assert events == [("started", None, False), ("notice", "\x1b[31mred", False), ("stopped", None, False)]
-    row = get_run(db, run.id)
-    assert row is not None
-    assert row.state == "stopped"

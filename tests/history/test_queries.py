@@ -24,19 +24,16 @@ from clarinet_tui.history.schema import EVALUATION_COLUMNS, ITERATION_COLUMNS
 from core.events import Alarmed, Evaluated, Event, Finished, PseudoLabelled
 from core.metrics import METRICS, Metric
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import content, ingest, make_run, open_history, read_row, write_events
+from tests.support.histories import content, make_run, open_history, read_row, record_run, write_events
 
+METRIC_LEVELS = ("iteration", "evaluation")
 NOT_METRICS = {"seconds", "iteration", "epoch", "adaptation_epoch", "stage", "confusion"}
 
 
-def test_columns_are_metrics_of_the_catalogue() -> None:
-    assert set(ITERATION_COLUMNS) <= {name for name, metric in METRICS.items() if metric.level == "iteration"}
-    assert set(EVALUATION_COLUMNS) <= {name for name, metric in METRICS.items() if metric.level == "evaluation"}
-
-
-def test_catalogue_has_every_metric_of_an_evaluation() -> None:
-    measured = {name for name, metric in METRICS.items() if metric.level == "evaluation"}
-    assert measured == set(Evaluated.__struct_fields__) - NOT_METRICS
+def test_columns_and_the_fields_of_an_evaluation_are_metrics_of_the_catalogue() -> None:
+    levels = {level: {name for name, metric in METRICS.items() if metric.level == level} for level in METRIC_LEVELS}
+    assert set(ITERATION_COLUMNS) <= levels["iteration"]
+    assert set(EVALUATION_COLUMNS) <= levels["evaluation"] == set(Evaluated.__struct_fields__) - NOT_METRICS
 
 
 def test_metric_new_in_the_catalogue_fits_into_an_existing_database(
@@ -62,13 +59,11 @@ def test_metric_new_in_the_catalogue_fits_into_an_existing_database(
 
 
 @pytest.mark.parametrize("last", [1, 31, 32, 33, 100, 131, 700])
-def test_last_mean_and_extremes(db: Database, tmp_path: Path, last: int) -> None:
+def test_last_mean_and_extremes(db: Database, last: int) -> None:
     values = [math.sin(n) for n in range(1, last + 1)]
-    run = make_run(tmp_path)
     # The metric ends long before the run does, as those of stage 1.
     later = [step(n, {"other": 0.0}) for n in range(last + 1, last + 500)]
-    write_events(run, [*(step(n, {"mine": value}) for n, value in enumerate(values, 1)), *later])
-    ingest_run(db, run)
+    run = record_run(db, *(step(n, {"mine": value}) for n, value in enumerate(values, 1)), *later)
     summary = summarize_metric(db, run.id, "mine")
     recent = values[-100:]
     assert summary is not None
@@ -77,25 +72,15 @@ def test_last_mean_and_extremes(db: Database, tmp_path: Path, last: int) -> None
     assert (summary.minimum, summary.maximum) == pytest.approx((min(values), max(values)), abs=1e-8)
 
 
-def test_nan_counts_as_last_and_mean_but_not_as_extreme(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [step(1, {"a": 1.0, "b": math.inf}), step(2, {"a": math.nan, "b": math.nan})])
-    ingest_run(db, run)
-    a, b = summarize_metric(db, run.id, "a"), summarize_metric(db, run.id, "b")
-    assert a is not None
-    assert b is not None
-    assert a.last is not None
-    assert a.mean is not None
-    assert math.isnan(a.last)
-    assert math.isnan(a.mean)
-    assert (a.minimum, a.maximum, a.missing) == (1.0, 1.0, 1)
-    assert (b.minimum, b.maximum, b.missing) == (None, None, 2)
+def test_nan_counts_as_last_and_mean_but_not_as_extreme(db: Database) -> None:
+    run = record_run(db, step(1, {"a": 1.0, "b": math.inf}), step(2, {"a": math.nan, "b": math.nan}))
+    a, b = (repr(summarize_metric(db, run.id, metric)) for metric in ("a", "b"))
+    assert a == "MetricSummary(last=nan, mean=nan, minimum=1.0, maximum=1.0, missing=1)"
+    assert b == "MetricSummary(last=nan, mean=nan, minimum=None, maximum=None, missing=2)"
 
 
-def test_a_range_and_a_metric_without_values(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [step(n, {"a": float(n)}) for n in range(1, 301)])
-    ingest_run(db, run)
+def test_a_range_and_a_metric_without_values(db: Database) -> None:
+    run = record_run(db, *(step(n, {"a": float(n)}) for n in range(1, 301)))
     assert summarize_metric(db, run.id, "a", start=50, stop=60) == MetricSummary(59.0, 54.5, 50.0, 59.0, 0)
     assert summarize_metric(db, run.id, "none") is None
     assert summarize_metric(db, run.id, "a", start=1000) is None
@@ -107,54 +92,46 @@ def alarm(kind: str, iteration: int, over: bool = False) -> Alarmed:
     )
 
 
-def ingest_kinds(db: Database, tmp_path: Path, *events: Event) -> tuple[str, ...]:
+def ingest_kinds(db: Database, *events: Event) -> tuple[str, ...]:
     """Ingest the events, and return the kinds of open alarms, on which row and query must agree."""
-    run = make_run(tmp_path)
-    write_events(run, events)
-    row = ingest(db, run)
+    run = record_run(db, *events)
+    row = read_row(db, run.id)
     assert row.alarms == tuple(alarm.kind for alarm in read_open_alarms(db, run.id))
     return row.alarms
 
 
-def test_alarms_are_raised_cleared_and_raised_again(db: Database, tmp_path: Path) -> None:
+def test_alarms_are_raised_cleared_and_raised_again(db: Database) -> None:
     events = [started(), step(1), alarm("ascent", 1), alarm("collapse", 2)]
-    assert ingest_kinds(db, tmp_path, *events) == ("ascent", "collapse")
-    assert ingest_kinds(db, tmp_path, *events, alarm("ascent", 3, over=True)) == ("collapse",)
+    assert ingest_kinds(db, *events) == ("ascent", "collapse")
+    assert ingest_kinds(db, *events, alarm("ascent", 3, over=True)) == ("collapse",)
     again = [*events, alarm("ascent", 3, over=True), alarm("ascent", 4)]
-    assert ingest_kinds(db, tmp_path, *again) == ("collapse", "ascent")
+    assert ingest_kinds(db, *again) == ("collapse", "ascent")
     end = Finished(iteration=5, epoch=1, target_accuracy=None, source_accuracy=None)
-    assert ingest_kinds(db, tmp_path, *again, end) == ("collapse", "ascent")
-    assert ingest_kinds(db, tmp_path, started()) == ()
+    assert ingest_kinds(db, *again, end) == ("collapse", "ascent")
+    assert ingest_kinds(db, started()) == ()
 
 
-def test_a_new_attempt_starts_without_alarms(db: Database, tmp_path: Path) -> None:
+def test_a_new_attempt_starts_without_alarms(db: Database) -> None:
     events = [started(), step(1), alarm("ascent", 1), step(2), alarm("collapse", 2)]
-    assert ingest_kinds(db, tmp_path, *events, resumed(1)) == ()
-    assert ingest_kinds(db, tmp_path, *events, resumed(1), step(2), alarm("collapse", 2)) == ("collapse",)
-    assert ingest_kinds(db, tmp_path, *events, started()) == ()
+    assert ingest_kinds(db, *events, resumed(1)) == ()
+    assert ingest_kinds(db, *events, resumed(1), step(2), alarm("collapse", 2)) == ("collapse",)
+    assert ingest_kinds(db, *events, started()) == ()
 
 
-def test_fields_of_an_alarm(db: Database, tmp_path: Path) -> None:
+def test_alarms_are_read_as_far_as_possible(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), alarm("collapse", 7)])
-    ingest_run(db, run)
-    assert read_open_alarms(db, run.id) == [Alarm("collapse", "collapse at 7", "try", 7, 1000.0)]
-
-
-def test_malformed_alarms_are_read_as_far_as_possible(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [started()])
     with run.journal.open("ab") as journal:
         journal.write(b'{"event":"alarm"}\n{"event":"alarm","kind":7}\n{"event":"alarm","kind":"x"}\n')
     ingest_run(db, run)
-    assert read_open_alarms(db, run.id) == [Alarm("x", "", "", None, None)]
+    known, damaged = read_open_alarms(db, run.id)
+    assert known == Alarm("collapse", "collapse at 7", "try", 7, 1000.0)
+    assert damaged == Alarm("x", "", "", None, None)
 
 
-def test_queries_for_alarms(db: Database, tmp_path: Path) -> None:
+def test_queries_for_alarms(db: Database) -> None:
     for name, kinds in (("one", ["collapse"]), ("two", ["collapse", "no-progress"]), ("none", [])):
-        run = make_run(tmp_path, id=name)
-        write_events(run, [started(), *(alarm(kind, 1) for kind in kinds)])
-        ingest_run(db, run)
+        record_run(db, started(), *(alarm(kind, 1) for kind in kinds), id=name)
 
     def matching(query: str) -> set[str]:
         return {row.id for row in list_runs(db, query)}
@@ -245,10 +222,6 @@ def test_a_run_with_a_shared_stage_1_is_not_similar_to_one_without(tmp_path: Pat
     run(tmp_path, "given", first=41, method="gac+dann")
     run(tmp_path, "going", last=60, method="gac+dann")
     assert time_left(tmp_path, "going") == pytest.approx(40 * (50 * FAST + 10 * SLOW) / 60)
-
-
-def test_only_running_runs_have_time_left(tmp_path: Path) -> None:
-    run(tmp_path, "done")
-    assert time_left(tmp_path, "done") is None
-    run(tmp_path, "given", first=41, last=40, method="gac+dann")
-    assert time_left(tmp_path, "given") is None
+    run(tmp_path, "labelled", first=41, last=40, method="gac+dann")
+    assert time_left(tmp_path, "labelled") is None, "it has no iterations yet"
+    assert time_left(tmp_path, "given") is None, "it has finished"

@@ -10,7 +10,7 @@ from clarinet_tui.history.queries import list_runs
 from clarinet_tui.history.states import update_history
 from tests.support.events import started, step
 from tests.support.histories import make_run, write_events
-from tests.support.users import ALICE, BOB, require_two_users, run_as, shared_directory
+from tests.support.users import ALICE, BOB, run_as, shared_directory
 
 
 def list_history(runs: Path) -> list[str]:
@@ -26,7 +26,6 @@ def record_run(runs: Path, name: str) -> None:
 
 @pytest.mark.parametrize(("mode", "umask"), [(0o2775, 0o002), (0o2775, 0o022), (0o1777, 0o022)])
 def test_a_colleague_who_lists_the_runs_does_not_lock_the_owner_out(mode: int, umask: int) -> None:
-    require_two_users()
     with shared_directory(mode) as runs:
         run_as(ALICE, record_run, runs, "alice")
         assert run_as(ALICE, list_history, runs) == ["clarinet.db", "alice"]

@@ -18,7 +18,7 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import current_process
 from core.events import Finished
 from tests.support.events import resumed, started, step
-from tests.support.histories import make_run, open_history, read_row, write_events, write_lock
+from tests.support.histories import ingest, make_run, open_history, read_row, record_run, write_events, write_lock
 
 SPAWN = multiprocessing.get_context("spawn")
 TIMEOUT = 60.0
@@ -85,39 +85,33 @@ def test_the_history_is_updated_with_or_without_states(tmp_path: Path) -> None:
 
 
 def test_last_lines_are_ingested_before_a_run_is_lost(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [started(), step(1)])
-    ingest_run(db, run)
+    run = record_run(db, started(), step(1))
     write_lock(run, start=-1.0)
     write_events(run, [Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
     assert refresh_states(db, tmp_path) == 0
     assert state(db, run) == "finished"
 
 
-def test_reused_pid_does_not_hide_a_lost_run(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [started()])
-    ingest_run(db, run)
-    write_lock(run, pid=os.getpid(), start=current_process().start - 5)
-    refresh_states(db, tmp_path)
-    assert state(db, run) == "lost"
-
-
-@pytest.mark.parametrize("machine", ["m", ""])
-def test_a_restarted_machine_has_lost_its_runs(db: Database, tmp_path: Path, machine: str) -> None:
-    """A machine with the same name is another one unless its id is the same."""
-    run = make_run(tmp_path)
-    write_events(run, [started()])
-    ingest_run(db, run)
-    write_lock(run, machine=machine, boot="before")
+@pytest.mark.parametrize(
+    ("changes", "machine", "expected"),
+    [
+        ({"pid": os.getpid(), "start": current_process().start - 5}, "m", "lost"),
+        ({"boot": "before"}, "m", "lost"),
+        ({"boot": "before"}, "", "running"),
+    ],
+    ids=["reused pid", "restarted machine", "another machine of the same name"],
+)
+def test_a_process_of_an_earlier_time_is_lost(
+    db: Database, tmp_path: Path, changes: dict[str, object], machine: str, expected: str
+) -> None:
+    run = record_run(db, started())
+    write_lock(run, machine=machine, **changes)
     refresh_states(db, tmp_path, here=msgspec.structs.replace(current_process(), machine=machine))
-    assert state(db, run) == ("lost" if machine else "running")
+    assert state(db, run) == expected
 
 
 def test_runs_of_other_hosts_are_silent_and_never_lost(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [started()])
-    ingest_run(db, run)
+    run = record_run(db, started())
     write_lock(run, host="gpu1", boot="another")
     refresh_states(db, tmp_path)
     assert state(db, run) == "running"
@@ -127,14 +121,12 @@ def test_runs_of_other_hosts_are_silent_and_never_lost(db: Database, tmp_path: P
     refresh_states(db, tmp_path, now=lambda: later - 10**6)  # the clock jumped back
     assert state(db, run) == "running"
     refresh_states(db, tmp_path, now=lambda: later)
-    write_events(run, [step(1)])
-    ingest_run(db, run)
+    ingest(db, run, step(1))
     assert state(db, run) == "running"
 
 
 def test_a_worker_that_was_refused_leaves_its_run_waiting(db: Database, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    ingest_run(db, run)
+    run = record_run(db)
     with run.hold_lock():
         pass
     assert refresh_states(db, tmp_path) == 0

@@ -90,8 +90,8 @@ def test_wrong_requests_change_nothing(photos: Path, tmp_path: Path) -> None:
     async def ask() -> None:
         access = AccessControl(0, "secret")
         write = partial(write_labels, labelling, photos, tmp_path / "labels.npz", 0)
-        server = LabelServer(labelling, photos, write, access)
-        async with TestClient(TestServer(server.make_app())) as client:
+        server = LabelServer(labelling, photos, write)
+        async with TestClient(TestServer(server.make_app(access))) as client:
             object.__setattr__(access, "port", client.port)
             here = {"Host": f"127.0.0.1:{client.port}", "Origin": f"http://127.0.0.1:{client.port}"}
 

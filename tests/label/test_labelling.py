@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from clarinet_tui.chart.picture import picture_text
-from clarinet_tui.label.labelling import Answer, Labelling, write_arrays
+from clarinet_tui.label.labelling import Answer, Labelling, write_labels
 from core.data.images import decode_image
 from core.data.load import load_task
 from core.errors import InputError
@@ -97,9 +97,10 @@ def test_pictures_of_several_sizes_are_stretched_or_cut_as_in_training(tmp_path:
     for number, size in enumerate(((8, 6), (20, 6))):
         pixels = np.random.default_rng(number).integers(0, 256, (*size[::-1], 3), dtype=np.uint8)
         Image.fromarray(pixels).save(tmp_path / NAMES[number])
-    labels = [(name, -1, 0) for name in NAMES[:2]]
+    labelling = Labelling(NAMES[:2], CLASSES, tmp_path / "answers")
+    answer_all(labelling)
     for cut in (False, True):
-        write_arrays(tmp_path / "labels.npz", tmp_path, labels, CLASSES, 6, cut=cut)
+        write_labels(labelling, tmp_path, tmp_path / "labels.npz", 6, cut=cut)
         expected = [decode_image(tmp_path / name, (6, 6, 3), cut=cut) for name in NAMES[:2]]
         assert np.array_equal(np.load(tmp_path / "labels.npz")["x"], expected)
 
@@ -122,7 +123,7 @@ def test_file_is_read_by_training(tmp_path: Path) -> None:
     names = make_pictures(tmp_path / "photos", 60)
     labelling = Labelling(names, CLASSES, tmp_path / "answers")
     answer_all(labelling)
-    assert write_arrays(tmp_path / "photos.npz", tmp_path / "photos", labelling.labels(), CLASSES, 0) == (6, 8, 3)
+    assert "60 pictures of 6×8×3" in write_labels(labelling, tmp_path / "photos", tmp_path / "photos.npz", 0)[0]
     data = load_task(resolve(task=f"{tmp_path / 'photos.npz'}->{tmp_path / 'photos'}", cores=1), tmp_path)
     mask = data.source_train.ybar
     assert mask is not None

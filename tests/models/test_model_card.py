@@ -12,7 +12,7 @@ from PIL import Image
 
 from clarinet_tui.models.model_card import model_card
 from core.data.images import decode_image
-from core.models.weights_file import ModelInfo
+from core.models.model import ModelInfo
 from core.resolve import resolve
 
 

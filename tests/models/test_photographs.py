@@ -16,31 +16,28 @@ from PIL import Image
 from clarinet_tui.runs.directory import RunDirectory
 from core import load_model
 from core.events import Finished
-from core.models.weights_file import ModelInfo
+from core.models.model import ModelInfo
 from core.resolve import resolve
 from core.training.train import train
 from tests.support.cli import invoke
-from tests.support.photographs import CLASSES, photograph_folder
+from tests.support.image_folders import TWELVE, noisy_pictures
 
 SIDE = 40
-FEW = {
-    "epochs": 1,
-    "warmup_epochs": 1,
-    "epoch_iterations": 2,
-    "batch_size": 6,
-    "threads": 1,
-    "device": "cpu",
-    "checkpoints": "none",
-}
+FEW = {"epochs": 1, "warmup_epochs": 1, "epoch_iterations": 2, "batch_size": 6, "threads": 1, "checkpoints": "none"}
 
 Forward = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 
 
 def test_all_forms_of_a_trained_model_agree(tmp_path: Path) -> None:
-    photos = photograph_folder(tmp_path / "photos", sketch=False, count=1, side=SIDE)
-    sketches = photograph_folder(tmp_path / "sketches", sketch=True, count=2, side=SIDE)
+    photos, sketches = noisy_pictures(tmp_path / "photos", 1, SIDE), noisy_pictures(tmp_path / "sketches", 2, SIDE)
     config = resolve(
-        FEW, preset="photographs", task=f"{photos}->{sketches}", network="resnet18", image_size=SIDE, method="basset"
+        FEW,
+        device="cpu",
+        preset="photographs",
+        task=f"{photos}->{sketches}",
+        network="resnet18",
+        image_size=SIDE,
+        method="basset",
     )
     run = RunDirectory.create(tmp_path / "runs", config, id="one")
     *_, finished = train(config, data_dir=tmp_path, checkpoint_dir=run.path)
@@ -49,7 +46,7 @@ def test_all_forms_of_a_trained_model_agree(tmp_path: Path) -> None:
     done = invoke(run.runs_dir, "predict", "one", str(sketches), "--json")
     assert done.exit_code == 0, done.exception
     rows = json.loads(done.stdout)
-    assert len(rows) == 2 * len(CLASSES)
+    assert len(rows) == 2 * len(TWELVE)
     paths = [Path(row["file"]) for row in rows]
     right = [row["label"] == path.parent.name for row, path in zip(rows, paths, strict=True)]
     assert 100 * np.mean(right) == finished.target_accuracy

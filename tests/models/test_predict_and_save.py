@@ -1,5 +1,6 @@
 """`clarinet predict`, `save`, `inspect` and figures of the model of a trained run."""
 
+import contextlib
 import csv
 import json
 import os
@@ -111,22 +112,17 @@ def test_wrong_input_is_refused_before_anything_is_read(run: RunDirectory, tmp_p
         assert message in str(done.exception), arguments
 
 
-def test_weights_of_an_epoch_that_was_kept_can_be_used(run: RunDirectory) -> None:
-    first, last = load_run_model(run, 1), load_run_model(run)
-    assert (first.info.epoch, last.info.epoch) == (1, 3)
-    assert not np.array_equal(first.probabilities(X), last.probabilities(X))
-
-
-def test_run_without_final_weights_predicts_with_its_checkpoint(run: RunDirectory, tmp_path: Path) -> None:
-    model = load_run_model(run)
+def test_weights_of_an_epoch_that_was_kept_and_of_the_checkpoint_can_be_used(run: RunDirectory, tmp_path: Path) -> None:
+    first, model = load_run_model(run, 1), load_run_model(run)
+    assert (first.info.epoch, model.info.epoch) == (1, 3)
+    assert not np.array_equal(first.probabilities(X), model.probabilities(X))
     hidden = run.model.rename(tmp_path / "hidden")
     try:
         from_checkpoint = load_run_model(run)
     finally:
         hidden.rename(run.model)
     assert np.array_equal(model.probabilities(X), from_checkpoint.probabilities(X))
-    assert from_checkpoint.info.selection == "newest checkpoint"
-    assert from_checkpoint.info.is_averaged
+    assert (from_checkpoint.info.selection, from_checkpoint.info.is_averaged) == ("newest checkpoint", True)
 
 
 def test_model_card_describes_the_model(run: RunDirectory, tmp_path: Path) -> None:
@@ -136,12 +132,8 @@ def test_model_card_describes_the_model(run: RunDirectory, tmp_path: Path) -> No
     card = (tmp_path / "digits.safetensors.md").read_text()
     code = card.partition("```python\n")[2].partition("```")[0]
     Image.fromarray(X[0, :, :, 0]).save(tmp_path / "picture.png")
-    before = Path.cwd()
-    os.chdir(tmp_path)
-    try:
+    with contextlib.chdir(tmp_path):
         exec(code, {})
-    finally:
-        os.chdir(before)
     assert "averaged teacher" in card
     assert "`0`, `1`, `2`, `3`" in card
 
@@ -180,22 +172,14 @@ def test_features_of_start_warm_up_and_end(run: RunDirectory, tmp_path: Path) ->
     assert "symbols: target, dots: source" in text
 
 
-def test_calibration_has_the_error_in_its_title(run: RunDirectory) -> None:
+def test_calibration_and_accuracy_of_each_class(run: RunDirectory) -> None:
     done = plot(run, "calibration", "one")
     assert done.exit_code == 0, done.exception
     assert "ECE" in done.stdout
     assert "20 images in bins" in done.stdout
-
-
-def test_accuracy_of_each_class_is_a_curve(run: RunDirectory) -> None:
-    done = plot(run, "classes", "", "--json")
-    assert done.exit_code == 0, done.exception
-    (panel,) = json.loads(done.stdout)["panels"]
+    (panel,) = json.loads(plot(run, "classes", "", "--json").stdout)["panels"]
     assert [line["label"] for line in panel["lines"]] == ["0", "1", "2", "3"]
     assert all(len(line["y"]) == 3 and 0 <= line["y"][-1] <= 100 for line in panel["lines"])
-
-
-def test_model_figures_need_a_run_and_its_data(run: RunDirectory) -> None:
     assert "expected a run id" in str(plot(run, "features").exception)
     assert "only for `clarinet plot features`" in str(plot(run, "accuracy", "--projection", "pca").exception)
 

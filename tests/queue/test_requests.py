@@ -1,8 +1,6 @@
 """Requests on real run directories, without a supervisor."""
 
-import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from clarinet_tui.queue.local import LocalPlace, ensure_supervisor_if_needed
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, queue_origin
 from clarinet_tui.queue.sweep import Grid
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.lock import current_process
 from clarinet_tui.slurm.place import SlurmPlace
 from clarinet_tui.ui.actions import RunActions
@@ -28,18 +26,13 @@ from core.errors import InputError
 from core.events import Finished, Stopped
 from core.resolve import resolve
 from tests.support.events import started, step
+from tests.support.forked_python import held_in_process
 from tests.support.histories import make_run, open_history, write_events
+from tests.support.place_contract import Harness, PlaceContract
 
-HOLD = """
-import signal, sys, time
-from pathlib import Path
-from clarinet_tui.runs.directory import RunDirectory
-if sys.argv[3:]:
+
+def handle_sigterm() -> None:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
-with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold_lock():
-    print("held", flush=True)
-    time.sleep(600)
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -50,13 +43,26 @@ def supervisor_starts(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return runs_dirs
 
 
+class TestContract(PlaceContract):
+    @pytest.fixture
+    def harness(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Harness:
+        monkeypatch.setattr("clarinet_tui.queue.local.find_supervisor", lambda runs_dir: object())
+        options = LaunchOptions.from_paths(tmp_path, tmp_path)
+        return Harness(LocalPlace(tmp_path), options, mark_started, refused=options, refused_device="cuda:99")
+
+
+def mark_started(*runs: RunDirectory) -> None:
+    """Mark waiting runs as started, as a supervisor does."""
+    update_queue(runs[0].runs_dir, lambda queue: queue.with_changes([run.id for run in runs], device_key="cpu"))
+
+
 def launch_options(tmp_path: Path, **fields: object) -> LaunchOptions:
     return LaunchOptions.from_paths(tmp_path / "data", tmp_path, **fields)
 
 
 def submit_three(tmp_path: Path) -> list[RunDirectory]:
     configs = [resolve(method="clarinet", task="M->U", preset="smoke", seed=seed, device="cpu") for seed in (1, 2, 3)]
-    return requests.submit(tmp_path / "runs", configs, launch_options(tmp_path, retries=2))
+    return LocalPlace(tmp_path / "runs").submit(configs, launch_options(tmp_path, retries=2))
 
 
 def order(runs_dir: Path) -> list[str]:
@@ -70,19 +76,6 @@ def read_state(runs_dir: Path, run: RunDirectory) -> str:
         row = get_run(db, run.id)
     assert row is not None
     return row.state
-
-
-def hold_in_process(run: RunDirectory, *handles_sigterm: str) -> "subprocess.Popen[str]":
-    """Start a process that holds the run's lock as its worker does."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(run.runs_dir), run.id, *handles_sigterm],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
-    return process
 
 
 def test_submitted_runs_wait_in_order_and_start_a_supervisor(tmp_path: Path, supervisor_starts: list[Path]) -> None:
@@ -105,18 +98,12 @@ def test_a_moved_run_takes_the_priority_of_its_position(tmp_path: Path) -> None:
     assert order(runs_dir) == [c, b, a]
 
 
-def start_everything(runs_dir: Path) -> None:
-    """Mark all waiting runs as started, as a fast supervisor does."""
-    waiting = [entry.id for entry in read_queue(runs_dir).waiting]
-    update_queue(runs_dir, lambda queue: queue.with_changes(waiting, device_key="cpu"))
-
-
 def test_runs_submitted_to_the_front_start_before_all_others(tmp_path: Path) -> None:
     runs_dir = tmp_path / "runs"
     first = [run.id for run in submit_three(tmp_path)]
     update_queue(runs_dir, lambda queue: queue.with_changes([first[2]], priority=5))
     config = resolve(method="clarinet", task="M->U", preset="smoke", seed=4, device="cpu")
-    new = [run.id for run in requests.submit(runs_dir, [config, config], launch_options(tmp_path), front=True)]
+    new = [run.id for run in LocalPlace(runs_dir).submit([config, config], launch_options(tmp_path), front=True)]
     assert order(runs_dir) == [*new, first[2], *first[:2]]
 
 
@@ -124,7 +111,7 @@ def test_launching_to_the_front_works_if_everything_starts_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submit_three(tmp_path)
-    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", start_everything)
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs: mark_started(*list_runs(runs)))
     grid = Grid(["clarinet"], ["M->U"], [7, 8], {"preset": "smoke", "device": "cpu"})
     result = RunActions(tmp_path / "runs", tmp_path).submit(grid, paused=False)
     assert len(result.runs) == 2
@@ -202,19 +189,19 @@ def test_a_run_that_was_not_queued_gets_the_signal_directly(tmp_path: Path) -> N
     run = make_run(tmp_path / "runs")
     with pytest.raises(InputError, match="is not running"):
         requests.stop(run)
-    process = hold_in_process(run, "listens")
-    with pytest.raises(InputError, match=f"process {process.pid}"):
-        requests.resume([run], launch_options(tmp_path))
-    assert requests.stop(run) is StopResult.REQUESTED
-    requests.wait_until_stopped(run, 10.0)
-    assert process.wait(10) == 143
+    with held_in_process(RunDirectory.hold_lock, run, prepare=handle_sigterm) as process:
+        with pytest.raises(InputError, match=f"process {process.pid}"):
+            requests.resume([run], launch_options(tmp_path))
+        assert requests.stop(run) is StopResult.REQUESTED
+        requests.wait_until_stopped(run, 10.0)
+        assert process.wait(10) == 143
 
 
 def test_a_run_that_ignores_the_signal_is_killed_after_the_timeout(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs")
-    process = hold_in_process(run)
-    requests.wait_until_stopped(run, 0.2)
-    assert process.wait(10) == -signal.SIGKILL
+    with held_in_process(RunDirectory.hold_lock, run) as process:
+        requests.wait_until_stopped(run, 0.2)
+        assert process.wait(10) == -signal.SIGKILL
 
 
 def test_a_removed_run_can_be_restored(tmp_path: Path) -> None:
@@ -247,30 +234,26 @@ def test_removing_dequeues_a_waiting_run_and_refuses_a_running_one(tmp_path: Pat
     waiting, running, other = submit_three(tmp_path)
     remove_run(waiting)
     assert order(runs_dir) == [running.id, other.id]
-    update_queue(runs_dir, lambda queue: queue.with_changes([running.id], device_key="cpu"))
+    mark_started(running)
     with pytest.raises(InputError, match="clarinet stop"):
         remove_run(running)
-    process = hold_in_process(other)
-    with pytest.raises(InputError, match=f"process {process.pid}"):
+    with (
+        held_in_process(RunDirectory.hold_lock, other) as process,
+        pytest.raises(InputError, match=f"process {process.pid}"),
+    ):
         remove_run(other)
-    process.kill()
-    process.wait()
     assert running.path.exists()
     assert other.path.exists()
 
 
-def test_foreign_files_in_the_trash_are_kept(tmp_path: Path) -> None:
+def test_foreign_files_in_the_trash_are_kept_and_nothing_outside_is_restored(tmp_path: Path) -> None:
     for name in ("mine.txt", "Some.folder", "abc.def"):
         (tmp_path / ".trash" / name).mkdir(parents=True)
-    assert list_removed(tmp_path) == []
-    assert empty_trash(tmp_path) == 0
-
-
-@pytest.mark.parametrize("name", ["../outside", "", "a/b", "..", "ABC", "x" * 40])
-def test_nothing_outside_the_trash_can_be_restored(tmp_path: Path, name: str) -> None:
+    assert (list_removed(tmp_path), empty_trash(tmp_path)) == ([], 0)
     (tmp_path / "outside").mkdir()
-    with pytest.raises(InputError):
-        restore_run(tmp_path, name)
+    for name in ("../outside", "", "a/b", "..", "ABC", "x" * 40):
+        with pytest.raises(InputError):
+            restore_run(tmp_path, name)
 
 
 def test_a_symbolic_link_as_trash_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from clarinet_tui.cli.launch import parse_duration, parse_start_time
 from clarinet_tui.devices.device import ComputeMode, Device, DeviceProcess
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
-from clarinet_tui.queue.scheduling import Scheduler, schedule, waiting_reason
+from clarinet_tui.queue.scheduling import schedule, schedule_queue, waiting_reason
 from clarinet_tui.runs.stage1 import Stage1Role
 from core.errors import InputError
 from core.events import Failed, Finished
@@ -190,7 +190,6 @@ def test_outcomes_of_gpus_are_remembered() -> None:
 
 
 NOW = datetime(2026, 11, 17, 21, 30)
-CPU = Device(key="cpu", label="cpu", name="CPU")
 
 
 @pytest.mark.parametrize(
@@ -229,11 +228,10 @@ def test_run_waits_for_its_time(tmp_path: Path) -> None:
 
 def test_run_waits_until_another_has_finished(tmp_path: Path) -> None:
     first, second = make_run(tmp_path, "abc"), make_run(tmp_path, "bcd")
-    scheduler = Scheduler(tmp_path)
     waiting = entry(second.id, after=(first.id,))
 
     def reason(queue: Queue) -> str | None:
-        decisions = {decision.entry.id: decision for decision in scheduler.schedule(queue, [CPU], ())}
+        decisions = {decision.entry.id: decision for decision in schedule_queue(tmp_path, queue, [CPU], ())}
         decision = decisions[second.id]
         return None if decision.device else decision.reason
 

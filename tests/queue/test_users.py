@@ -7,6 +7,7 @@ import signal
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -26,9 +27,8 @@ from clarinet_tui.queue.queue_file import (
     read_queue,
     update_queue,
 )
-from clarinet_tui.queue.scheduling import Scheduler
-from clarinet_tui.queue.supervisor import Supervisor, ensure_supervisor, queue_origin
-from clarinet_tui.queue.workers import LocalExecutor
+from clarinet_tui.queue.scheduling import schedule_queue
+from clarinet_tui.queue.supervisor import LocalExecutor, Supervisor, ensure_supervisor, queue_origin
 from clarinet_tui.runs import ownership
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
 from clarinet_tui.runs.lock import current_process, is_alive, process_start, read_lock_owner
@@ -38,23 +38,13 @@ from core.errors import InputError
 from tests.support.fault_worker import STARTS_FILE
 from tests.support.histories import make_run, write_lock
 from tests.support.supervised import enqueue_directly, make_fault_run, wait_until
-from tests.support.users import (
-    ALICE,
-    BOB,
-    held_as,
-    require_two_users,
-    run_as,
-    shared_directory,
-    start_supervisor_as,
-)
+from tests.support.users import ALICE, BOB, held_as, run_as, shared_directory, start_supervisor_as
 
 CPU = Device(key="cpu", label="cpu", name="a CPU")
 PLANTED_COMMAND = ("touch", "/tmp/clarinet-planted")
 
 
-@pytest.fixture
-def two_users() -> None:
-    require_two_users()
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 
 
 def write_queue(runs: Path, uid: int, *ids: str, name: str = QUEUE_FILE, mode: int = 0o644) -> None:
@@ -80,13 +70,6 @@ def refusal(attempt: Callable[[], object]) -> str:
     return ""
 
 
-def open_directory(runs: Path) -> list[str]:
-    """Look at the queue as the app does, and return the names of the files."""
-    refusal(lambda: ensure_supervisor_if_needed(runs))
-    return [path.name for path in runs.iterdir()]
-
-
-@pytest.mark.usefixtures("two_users")
 @pytest.mark.parametrize("mode", [0o1777, 0o2775])
 @pytest.mark.parametrize("name", ["queue.json", f"queue.{BOB}.json"])
 def test_looking_at_the_directory_of_another_user_starts_nothing(mode: int, name: str) -> None:
@@ -94,27 +77,25 @@ def test_looking_at_the_directory_of_another_user_starts_nothing(mode: int, name
     with shared_directory(mode) as runs:
         run_as(ALICE, make_fault_run, runs, "one")
         write_queue(runs, ALICE, "one", name=name)
-        assert not [listed for listed in run_as(BOB, open_directory, runs) if "supervisor" in listed]
+        run_as(BOB, refusal, partial(ensure_supervisor_if_needed, runs))  # as the app does
+        assert not list(runs.glob("*supervisor*"))
 
 
-@pytest.mark.usefixtures("two_users")
 def test_a_supervisor_drops_runs_of_other_users_from_its_queue() -> None:
     with shared_directory(0o1777, owner=BOB) as runs:
         run_as(ALICE, make_fault_run, runs, "one", "steps=1", umask=0)
         run_as(BOB, enqueue_directly, RunDirectory(runs, "one"))
         run_as(BOB, queue_fault_run, runs, "two", "steps=1")
-        with running_as(BOB, runs):
+        with running_as(runs, BOB):
             wait_until(lambda: not json.loads((runs / "queue.json").read_text()).get("entries"), runs.parent)
         assert not (runs / "one" / STARTS_FILE).exists()
         assert (runs / "two" / STARTS_FILE).stat().st_uid == BOB
 
 
 @contextmanager
-def running_as(*users_and_runs: object) -> Iterator[None]:
+def running_as(runs: Path, *uids: int) -> Iterator[None]:
     """Run a supervisor for each user."""
-    *uids, runs = users_and_runs
-    assert isinstance(runs, Path)
-    processes = [start_supervisor_as(uid, runs, 0o002) for uid in uids]  # type: ignore[arg-type]
+    processes = [start_supervisor_as(uid, runs, 0o002) for uid in uids]
     try:
         yield
     finally:
@@ -123,13 +104,12 @@ def running_as(*users_and_runs: object) -> Iterator[None]:
             process.wait()
 
 
-@pytest.mark.usefixtures("two_users")
 @pytest.mark.parametrize(("mode", "umask"), [(0o2775, 0o002), (0o3775, 0o077)])
 def test_the_supervisor_of_each_user_feeds_their_own_runs(mode: int, umask: int) -> None:
     with shared_directory(mode) as runs:
         for uid, name in ((ALICE, "one"), (BOB, "two")):
             run_as(uid, queue_fault_run, runs, name, "steps=2", umask=umask)
-        with running_as(ALICE, BOB, runs):
+        with running_as(runs, ALICE, BOB):
             wait_until(lambda: (runs / "one" / STARTS_FILE).exists(), runs.parent)
             wait_until(lambda: (runs / "two" / STARTS_FILE).exists(), runs.parent)
         assert [(runs / name / STARTS_FILE).stat().st_uid for name in ("one", "two")] == [ALICE, BOB]
@@ -153,7 +133,6 @@ def look_at_queues(runs: Path) -> tuple[list[tuple[str, bool]], int]:
     return [(entry.id, entry.user != "") for entry in read_all_queues(runs).entries], len(read_queue(runs).entries)
 
 
-@pytest.mark.usefixtures("two_users")
 @pytest.mark.parametrize(("mode", "umask"), [(0o2775, 0o002), (0o3775, 0o022)])
 def test_others_see_a_run_and_its_place_in_the_queue_and_change_neither(mode: int, umask: int) -> None:
     with shared_directory(mode) as runs:
@@ -165,7 +144,6 @@ def test_others_see_a_run_and_its_place_in_the_queue_and_change_neither(mode: in
             assert not run_as(BOB, os.access, path, os.W_OK)
 
 
-@pytest.mark.usefixtures("two_users")
 def test_the_runs_of_a_private_umask_are_not_seen() -> None:
     with shared_directory(0o3775) as runs:
         run_as(ALICE, queue_fault_run, runs, "one", umask=0o077)
@@ -178,7 +156,6 @@ def remove_and_restore(runs: Path, name: str, database: Path) -> str:
     return restore_run(runs, name, database).id
 
 
-@pytest.mark.usefixtures("two_users")
 @pytest.mark.parametrize("mode", [0o2775, 0o3775])
 def test_each_user_deletes_and_restores_their_own_runs(mode: int) -> None:
     with shared_directory(mode) as runs:
@@ -189,7 +166,6 @@ def test_each_user_deletes_and_restores_their_own_runs(mode: int) -> None:
             assert run_as(uid, remove_and_restore, runs, name, database / "history.db") == name
 
 
-@pytest.mark.usefixtures("two_users")
 def test_another_user_cannot_open_and_so_cannot_lock_the_queue() -> None:
     with shared_directory(0o2775) as runs:
         run_as(ALICE, queue_fault_run, runs, "one", umask=0o002)
@@ -206,19 +182,14 @@ def planted_lock(lock: Path, pid: int) -> Iterator[None]:
         yield
 
 
-def try_to_start_supervisor(runs: Path) -> str:
-    return refusal(lambda: ensure_supervisor(runs))
-
-
-@pytest.mark.usefixtures("two_users")
 @pytest.mark.parametrize("mode", [0o1777, 0o2775])
 def test_a_planted_lock_makes_no_one_kill_a_process_of_their_own(mode: int) -> None:
     """Bob names a process of Alice in a file that has the name of her supervisor's lock, and holds it."""
     with shared_directory(mode, owner=BOB) as runs, held_as(ALICE, nullcontext) as victim:
         lock = runs / f"supervisor.{ALICE}.lock"
         with held_as(BOB, planted_lock, lock, victim.pid):
-            error = run_as(ALICE, try_to_start_supervisor, runs)
-        assert victim.is_alive()
+            error = run_as(ALICE, refusal, partial(ensure_supervisor, runs))
+        assert victim.poll() is None
         assert error == f"{lock}: belongs to user {BOB}, but has the name of your own file: remove it"
 
 
@@ -231,7 +202,6 @@ def claim_stage1(runs: Path) -> tuple[object, list[bool]]:
     return found, [os.access(path, os.R_OK) for path in sorted(runs.glob("stage1*/key/lock"))]
 
 
-@pytest.mark.usefixtures("two_users")
 def test_a_shared_stage_1_takes_nothing_of_another_user_and_cannot_be_locked_by_them() -> None:
     with shared_directory(0o2775) as runs:
         assert run_as(ALICE, claim_stage1, runs, umask=0o002) == (None, [True])
@@ -245,7 +215,6 @@ def is_worker_alive(run: RunDirectory) -> bool | None:
     return is_alive(owner)
 
 
-@pytest.mark.usefixtures("two_users")
 def test_a_worker_that_is_hidden_from_other_users_does_not_count_as_dead() -> None:
     """With the mount option hidepid, /proc shows only the user's own processes."""
     with shared_directory(0o2775) as runs:
@@ -311,10 +280,9 @@ def test_a_file_that_appears_meanwhile_is_still_the_one_of_its_user(
     assert own_path(tmp_path, QUEUE_FILE).name == QUEUE_FILE
 
 
+@needs_root
 def test_files_of_a_safe_directory_count_as_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For file systems that have no owners."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can give files to another user")
     write_queue(tmp_path, ALICE, "one")
     os.chown(tmp_path, ALICE, -1)
     assert read_queue(tmp_path).entries == ()
@@ -323,9 +291,8 @@ def test_files_of_a_safe_directory_count_as_own(tmp_path: Path, monkeypatch: pyt
     assert "one" in read_queue(tmp_path)
 
 
+@needs_root
 def test_a_run_of_another_user_is_refused_by_name(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can give files to another user")
     run = make_run(tmp_path, "one")
     os.chown(run.config, ALICE, -1)
     with pytest.raises(InputError, match=f"run one: belongs to user {ALICE}: only they can resume it"):
@@ -336,18 +303,16 @@ def test_a_run_of_another_user_is_refused_by_name(tmp_path: Path) -> None:
     assert (read_queue(tmp_path).entries, run.log.exists()) == ((), False), "no worker was started"
 
 
+@needs_root
 def test_a_queue_planted_under_the_name_of_ones_own_is_named(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can give files to another user")
     os.chown(tmp_path, ALICE, -1)
     write_queue(tmp_path, ALICE, "one", name="queue.0.json")
     with pytest.raises(InputError, match=rf"queue\.0\.json: belongs to user {ALICE}, .*: remove it"):
         update_queue(tmp_path, lambda queue: queue.with_paused(True))
 
 
+@needs_root
 def test_running_runs_of_other_users_use_slots_and_dead_ones_do_not(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can give files to another user")
     running, dead, own = (make_run(tmp_path, name) for name in ("running", "dead", "own"))
     enqueue_directly(own)
     write_queue(tmp_path, ALICE, "running", "dead", "own", "../etc", name=f"queue.{ALICE}.json")
@@ -364,7 +329,7 @@ def test_running_runs_of_other_users_use_slots_and_dead_ones_do_not(tmp_path: Pa
             ("dead", f"user {ALICE}", ()),
         ]
         assert [entry.id for entry in only_schedulable(everyone, tmp_path).entries] == ["own", "running"]
-        (decision,) = Scheduler(tmp_path).schedule(only_schedulable(everyone, tmp_path), [CPU])
+        (decision,) = schedule_queue(tmp_path, only_schedulable(everyone, tmp_path), [CPU])
         assert (decision.device, decision.reason) == (None, "cpu has no free slot")
-    (decision,) = Scheduler(tmp_path).schedule(only_schedulable(everyone, tmp_path), [CPU])
+    (decision,) = schedule_queue(tmp_path, only_schedulable(everyone, tmp_path), [CPU])
     assert decision.device == CPU

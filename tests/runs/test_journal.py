@@ -1,4 +1,4 @@
-"""Reading a journal: exactly what was written, from any offset, with any damage."""
+"""Reading a journal: exactly what was written, with any damage."""
 
 import math
 import struct
@@ -6,16 +6,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clarinet_tui.runs import journal as reader
-from clarinet_tui.runs.journal import FIXED_COLUMNS, DamagedLine, JournalEvent, read_journal
+from clarinet_tui.runs import journal
+from clarinet_tui.runs.files import ContentError
+from clarinet_tui.runs.journal import FIXED_COLUMNS, parse_line, read_first_event, read_last_event
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Event, Noticed, Stepped, flatten_event
-from tests.support.events import evaluation, resumed, started, step
+from tests.support.events import evaluation, read_journal, started, step
 
 FLOAT32 = st.floats(width=32, allow_nan=True, allow_infinity=True)
 NAMES = st.sampled_from(["complementary_loss", "entropy", "lambda", 'odd "name"\n', "50%s", "größe"])
@@ -54,25 +54,12 @@ def test_round_trip(events: list[Event]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "journal.jsonl"
         write(path, events)
-        found = list(read_journal(path))
-    assert len(found) == len(events)
-    for event, record in zip(events, found, strict=True):
-        assert isinstance(record, JournalEvent)
+        found = read_journal(path)
+    for event, fields in zip(events, found, strict=True):
         expected = flatten_event(event) | ({} if isinstance(event, Stepped) else {"time": 7.0})
-        record.fields.pop("attempt", None)  # of the first event that is not an iteration
-        assert record.fields.keys() == expected.keys()
-        assert all(same(expected[name], record.fields[name]) for name in expected)
-
-
-@settings(max_examples=60)
-@given(EVENTS.filter(bool), st.data())
-def test_reading_from_an_offset_gives_the_rest(events: list[Event], data: st.DataObject) -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "journal.jsonl"
-        write(path, events)
-        whole = list(read_journal(path))
-        after = data.draw(st.integers(0, len(whole) - 1))
-        assert repr(list(read_journal(path, whole[after].end))) == repr(whole[after + 1 :])
+        fields.pop("attempt", None)  # of the first event that is not an iteration
+        assert fields.keys() == expected.keys()
+        assert all(same(expected[name], fields[name]) for name in expected)
 
 
 @settings(max_examples=100)
@@ -86,78 +73,39 @@ def test_any_damage_is_tolerated(events: list[Event], damage: list[tuple[int, in
             if content:
                 content[place % len(content)] = byte
         path.write_bytes(content)
-        for item in read_journal(path):
-            assert isinstance(item, JournalEvent | DamagedLine)
+        assert all("event" in fields for fields in read_journal(path))
+        read_last_event(path)
+        read_first_event(path)
 
 
 def test_every_float32_bit_pattern_of_a_sample_survives(tmp_path: Path) -> None:
     values = [struct.unpack("f", struct.pack("I", bits))[0] for bits in range(1, 2**32, 2**21 + 12345)]
     write(tmp_path / "j", [step(place, {"mmd": value}) for place, value in enumerate(values, 1)])
-    found = [record.fields["mmd"] for record in read_journal(tmp_path / "j") if isinstance(record, JournalEvent)]
+    found = [fields["mmd"] for fields in read_journal(tmp_path / "j")]
     assert all(same(value, other) for value, other in zip(values, found, strict=True))
 
 
-def test_damage_in_the_middle_is_named_and_skipped(tmp_path: Path) -> None:
+def test_first_and_last_event(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    write(path, [started(), *map(step, range(1, 6))])
-    lines = path.read_bytes().splitlines(keepends=True)
-    lines[4] = b"\x00\xffgarbage\n"
-    path.write_bytes(b"".join(lines))
-    found = list(read_journal(path))
-    damaged = [item for item in found if isinstance(item, DamagedLine)]
-    assert [item.number for item in damaged] == [5]
-    assert str(damaged[0]) == "line 5 cannot be read and was skipped: JSON is malformed: invalid character (byte 0)"
-    assert [item.fields["iteration"] for item in found if isinstance(item, JournalEvent) and item.name == "step"] == [
-        1,
-        2,
-        4,
-        5,
-    ]
-    assert [item.number for item in read_journal(path, damaged[0].start) if isinstance(item, DamagedLine)] == [5]
-
-
-def test_line_cut_off_before_a_new_attempt_is_not_damage(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    write(path, [started(), step(1)])
+    assert (read_first_event(path), read_last_event(path)) == (None, None)
+    write(path, [started(), step(1), evaluation(1)])
     whole = path.read_bytes()
-    path.write_bytes(whole + b"[2,0,nu\n" + whole)
-    assert not [item for item in read_journal(path) if isinstance(item, DamagedLine)]
-    write(path, [resumed(1)])
-    path.write_bytes(path.read_bytes() + b"[2,0,nu\n")
-    assert [item for item in read_journal(path) if isinstance(item, DamagedLine)]
-
-
-def test_last_line_without_line_end_is_not_read_yet(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    write(path, [step(1), evaluation(1)])
-    whole = path.read_bytes()
-    first, second = read_journal(path)
-    for size in range(first.end, len(whole)):
-        path.write_bytes(whole[:size])
-        assert list(read_journal(path)) == [first]
-    path.write_bytes(whole)
-    assert list(read_journal(path, first.end)) == [second]
-
-
-def test_missing_journal_has_no_events(tmp_path: Path) -> None:
-    assert list(read_journal(tmp_path / "none")) == []
+    assert [(read(path) or {})["event"] for read in (read_first_event, read_last_event)] == ["started", "evaluation"]
+    path.write_bytes(whole[:-1])
+    assert read_last_event(path) is None, "a line without a line end is not read yet, and the one before is no event"
+    path.write_bytes(b"{torn\n" + whole)
+    assert read_first_event(path) is None
 
 
 def test_oversized_line_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "MAX_LINE_BYTES", 1000)
-    monkeypatch.setattr(reader, "CHUNK", 100)
+    monkeypatch.setattr(journal, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(journal, "CHUNK", 100)
     path = tmp_path / "journal.jsonl"
-    write(path, [step(1)])
-    path.write_bytes(path.read_bytes() + b"x" * 5000 + b"\n")
-    with JournalWriter(path) as writer:
-        writer.append(step(2))
-    first, damaged, last = read_journal(path)
-    assert isinstance(damaged, DamagedLine)
-    assert (damaged.number, damaged.end - damaged.start) == (3, 5001)
-    assert isinstance(last, JournalEvent)
-    assert last.fields["iteration"] == 2
-    assert isinstance(first, JournalEvent)
-    assert list(read_journal(path, first.end)) == [damaged, last]
+    lines = (b"one\n", b"x" * 5000 + b"\n", b"two\n")
+    path.write_bytes(b"".join(lines) + b"no end")
+    with path.open("rb") as file:
+        assert list(journal.read_lines(file)) == [(0, 4, b"one"), (4, 5005, None), (5005, 5009, b"two")]
+        assert list(journal.read_lines(file, 5005)) == [(5005, 5009, b"two")]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +116,6 @@ def test_oversized_line_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         *(b"[1,0,null,null,0,1]", b'"\xff"', b"[" * 100_000, b'{"event":"\xed\xa0\x80"}'),
     ],
 )
-def test_json_that_is_not_an_event_is_damage(tmp_path: Path, line: bytes) -> None:
-    columns = msgspec.json.encode({"event": "columns", "names": [*FIXED_COLUMNS, "mmd"]})
-    (tmp_path / "j").write_bytes(columns + b"\n" + line + b"\n")
-    assert [type(item) for item in read_journal(tmp_path / "j")] == [DamagedLine]
+def test_json_that_is_not_an_event_is_damage(line: bytes) -> None:
+    with pytest.raises(ContentError):
+        parse_line(line, [*FIXED_COLUMNS, "mmd"])

@@ -1,27 +1,22 @@
 """The journal writer: every appended event reaches the file, even if the disk is full for a while."""
 
 import errno
+import multiprocessing
 import os
-import subprocess
-import sys
+import resource
+import signal
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from clarinet_tui.runs.journal import DamagedLine, JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.errors import InputError
 from core.events import Checkpointed, Event, Finished
-from tests.support.events import EIGHT_METRICS, evaluation, resumed, started, step
-
-
-def records(path: Path) -> list[JournalEvent]:
-    found = list(read_journal(path))
-    assert not [item for item in found if isinstance(item, DamagedLine)]
-    return [item for item in found if isinstance(item, JournalEvent)]
+from tests.support.events import EIGHT_METRICS, evaluation, read_journal, resumed, started, step
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -49,12 +44,15 @@ class Disk:
     def fsync(self, file: int) -> None:
         self.synced += 1
 
+    def writer(self, path: Path, **options: Any) -> JournalWriter:
+        return JournalWriter(path / "journal.jsonl", write=self.write, fsync=self.fsync, **options)
+
 
 def test_lines_are_written_in_the_background(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     writer = JournalWriter(path)
     writer.append(step(1))
-    until(lambda: len(records(path)) == 1)
+    until(lambda: len(read_journal(path)) == 1)
     writer.close()
     writer.close()
 
@@ -62,51 +60,34 @@ def test_lines_are_written_in_the_background(tmp_path: Path) -> None:
 @pytest.mark.parametrize("event", [evaluation(3), Checkpointed(iteration=3, path="checkpoint.pt")])
 def test_evaluations_and_checkpoints_are_synced_at_once(tmp_path: Path, event: Event) -> None:
     disk = Disk(1 << 20)
-    with JournalWriter(tmp_path / "journal.jsonl", interval=60, write=disk.write, fsync=disk.fsync) as writer:
+    with disk.writer(tmp_path, interval=60) as writer:
         writer.append(step(1))
         writer.append(event)
         until(lambda: disk.synced == 1)
-        assert len(records(writer.path)) == 2
+        assert len(read_journal(writer.path)) == 2
 
 
 def test_final_event_is_synced_when_append_returns(tmp_path: Path) -> None:
     disk = Disk(1 << 20)
-    with JournalWriter(tmp_path / "journal.jsonl", interval=60, write=disk.write, fsync=disk.fsync) as writer:
+    with disk.writer(tmp_path, interval=60) as writer:
         writer.append(Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None))
         assert disk.synced == 1
-        assert [record.name for record in records(writer.path)] == ["finished"]
-
-
-def test_ordinary_events_carry_the_time(tmp_path: Path) -> None:
-    with JournalWriter(tmp_path / "journal.jsonl", now=lambda: 12.3456) as writer:
-        writer.append(started(task="M->m", notes=["Größe — «made»"]))
-    (record,) = records(writer.path)
-    assert record.fields["time"] == 12.346
-    assert record.fields["notes"] == ["Größe — «made»"]
+        assert [record["event"] for record in read_journal(writer.path)] == ["finished"]
 
 
 def test_columns_only_when_names_are_new(tmp_path: Path) -> None:
+    expected = [{"a": 1.0, "b": 2.0}, {"a": 1.0}, {"b": 2.0}, {"a": 1.0, "b": 2.0}, {"c": 3.0}, {"c": 3.0}, {}]
     with JournalWriter(tmp_path / "journal.jsonl") as writer:
-        writer.append(step(1, {"a": 1.0, "b": 2.0}))
-        writer.append(step(2, {"a": 1.0}))
-        writer.append(step(3, {"b": 2.0}))
-        writer.append(step(4, {"a": 1.0, "b": 2.0}))
-        writer.append(step(5, {"c": 3.0}))
-        writer.append(step(6, {"c": 3.0}, stage="next"))
-        writer.append(step(7, {}, stage="next"))
-    lines = writer.path.read_text().splitlines()
-    assert sum("columns" in line for line in lines) == 2
-    measured = [
-        {name: record.fields[name] for name in "abc" if name in record.fields} for record in records(writer.path)
-    ]
-    assert measured == [{"a": 1, "b": 2}, {"a": 1}, {"b": 2}, {"a": 1, "b": 2}, {"c": 3}, {"c": 3}, {}]
+        for iteration, measured in enumerate(expected, 1):
+            writer.append(step(iteration, measured, stage="next" if iteration > 5 else "first"))
+    assert writer.path.read_text().count("columns") == 2
+    found = [{name: record[name] for name in "abc" if name in record} for record in read_journal(writer.path)]
+    assert found == expected
 
 
 def test_full_disk_delays_writing(tmp_path: Path) -> None:
     disk, messages = Disk(1000), list[str]()
-    with JournalWriter(
-        tmp_path / "journal.jsonl", write=disk.write, fsync=disk.fsync, interval=0.005, notify=messages.append
-    ) as writer:
+    with disk.writer(tmp_path, interval=0.005, notify=messages.append) as writer:
         for iteration in range(1, 201):
             writer.append(step(iteration))
             if iteration % 50 == 0:
@@ -117,20 +98,13 @@ def test_full_disk_delays_writing(tmp_path: Path) -> None:
         disk.room = 1 << 20
         until(lambda: writer.pending_bytes == 0)
         until(lambda: len(messages) == 2)
-    assert [record.fields["iteration"] for record in records(writer.path)] == list(range(1, 201))
+    assert [record["iteration"] for record in read_journal(writer.path)] == list(range(1, 201))
     assert "nothing was lost" in messages[1]
 
 
 def test_disk_full_for_long_pauses_training_with_one_message(tmp_path: Path) -> None:
     disk, messages = Disk(100), list[str]()
-    writer = JournalWriter(
-        tmp_path / "journal.jsonl",
-        write=disk.write,
-        fsync=disk.fsync,
-        interval=0.005,
-        max_pending=2000,
-        notify=messages.append,
-    )
+    writer = disk.writer(tmp_path, interval=0.005, max_pending=2000, notify=messages.append)
 
     def train() -> None:
         for iteration in range(1, 501):
@@ -149,29 +123,39 @@ def test_disk_full_for_long_pauses_training_with_one_message(tmp_path: Path) -> 
     disk.room = 1 << 20
     training.join(20)
     writer.close()
-    assert [record.fields["iteration"] for record in records(writer.path)] == list(range(1, 501))
+    assert [record["iteration"] for record in read_journal(writer.path)] == list(range(1, 501))
     assert sum("training pauses" in message for message in messages) == 1
 
 
 def test_disk_that_stays_full_is_an_error_at_the_end(tmp_path: Path) -> None:
     disk = Disk(10)
-    writer = JournalWriter(tmp_path / "journal.jsonl", write=disk.write, fsync=disk.fsync, interval=0.01)
+    writer = disk.writer(tmp_path, interval=0.01)
     writer.append(step(1))
     with pytest.raises(OSError, match="No space left"):
         writer.close(timeout=0.05)
 
 
-def test_each_attempt_has_an_identity_in_its_first_event(tmp_path: Path) -> None:
-    for event in (started(), resumed(1)):
-        with JournalWriter(tmp_path / "journal.jsonl") as writer:
+def test_append_waits_no_longer_when_a_stop_is_requested(tmp_path: Path) -> None:
+    messages: list[str] = []
+    options = {"can_wait": lambda: not messages, "notify": messages.append}
+    writer = Disk(0).writer(tmp_path, max_pending=10, interval=0.001, **options)
+    writer.append(step(1))  # returns after the first message
+    assert writer.pending_bytes > 10
+    with pytest.raises(OSError, match="No space left"):
+        writer.close(timeout=0.0)
+
+
+def test_each_attempt_has_an_identity_in_its_first_event_and_all_events_have_a_time(tmp_path: Path) -> None:
+    for event in (started(notes=["Größe — «made»"]), resumed(1)):
+        with JournalWriter(tmp_path / "journal.jsonl", now=lambda: 12.3456) as writer:
             writer.append(event)
             writer.append(evaluation(2))
-    identities = [record.fields.get("attempt") for record in records(tmp_path / "journal.jsonl")]
-    first, second = identities[0], identities[2]
-    assert first
-    assert second
+    events = read_journal(tmp_path / "journal.jsonl")
+    first, second = events[0]["attempt"], events[2]["attempt"]
     assert first != second
-    assert identities == [first, None, second, None]
+    assert [event.get("attempt") for event in events] == [first, None, second, None]
+    assert {event["time"] for event in events} == {12.346}
+    assert events[0]["notes"] == ["Größe — «made»"]
 
 
 def fail_to_sync(file: int) -> None:
@@ -205,7 +189,7 @@ def test_failing_callback_does_not_end_the_flushing(tmp_path: Path) -> None:
         raise RuntimeError(message)
 
     disk = Disk(10)
-    with JournalWriter(tmp_path / "j", write=disk.write, fsync=disk.fsync, interval=0.005, notify=fail) as writer:
+    with disk.writer(tmp_path, interval=0.005, notify=fail) as writer:
         writer.append(step(1))
         writer.sync()
         disk.room = 1 << 20
@@ -222,12 +206,12 @@ def test_cut_at_every_byte_of_the_last_line_and_resumed(tmp_path: Path) -> None:
     last = whole[:-1].rindex(b"\n") + 1
     for size in range(last, len(whole)):
         path.write_bytes(whole[:size])
-        assert [record.name for record in records(path)] == ["started", "step", "step"]
+        assert [record["event"] for record in read_journal(path)] == ["started", "step", "step"]
         with JournalWriter(path) as writer:
             writer.append(resumed(2))
             writer.append(step(3))
         assert path.read_bytes().startswith(whole[:size])
-        iterations = [record.fields.get("iteration") for record in records(path)]
+        iterations = [record.get("iteration") for record in read_journal(path)]
         # With only its line end missing, the line is readable: the run resumed from 2 supersedes it.
         assert iterations == ([None, 1, 2, 3, None, 3] if size == len(whole) - 1 else [None, 1, 2, None, 3])
 
@@ -235,14 +219,14 @@ def test_cut_at_every_byte_of_the_last_line_and_resumed(tmp_path: Path) -> None:
 def test_cut_by_a_full_disk_then_killed_and_resumed(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     disk = Disk(333)
-    writer = JournalWriter(path, write=disk.write, fsync=disk.fsync, interval=60)
+    writer = disk.writer(tmp_path, interval=60)
     for iteration in range(1, 20):
         writer.append(step(iteration))
     writer.sync()
     assert path.stat().st_size == 333
     with JournalWriter(path) as again:  # the first one is gone as if killed
         again.append(resumed(0))
-    assert records(path)[-1].name == "resumed"
+    assert read_journal(path)[-1]["event"] == "resumed"
     disk.room = 1 << 20
     writer.close()
 
@@ -256,25 +240,23 @@ def test_journal_is_never_reached_through_a_link(tmp_path: Path) -> None:
     assert outside.read_text() == "precious"
 
 
-LIMITED = """
-import resource, signal, sys
-from pathlib import Path
-from clarinet_tui.runs.journal_writer import JournalWriter
-from tests.support.events import step
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (5001, resource.RLIM_INFINITY))
-messages = []
-with JournalWriter(Path(sys.argv[1]), interval=0.01, notify=messages.append) as writer:
-    for iteration in range(1, 1001):
-        writer.append(step(iteration))
-    writer.sync()
-    assert writer.path.stat().st_size == 5001 and writer.pending_bytes > 0 and len(messages) == 1, messages
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-assert writer.pending_bytes == 0
-"""
+def write_beyond_a_limit(path: Path) -> None:
+    """Write more than the system allows, and the rest once it allows it."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5001, resource.RLIM_INFINITY))
+    messages: list[str] = []
+    with JournalWriter(path, interval=0.01, notify=messages.append) as writer:
+        for iteration in range(1, 1001):
+            writer.append(step(iteration))
+        writer.sync()
+        assert (path.stat().st_size, writer.pending_bytes > 0, len(messages)) == (5001, True, 1), messages
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert writer.pending_bytes == 0
 
 
 def test_file_size_limit_of_the_system_itself(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path / "j")], check=True, env=environment)
-    assert [record.fields["iteration"] for record in records(tmp_path / "j")] == list(range(1, 1001))
+    process = multiprocessing.get_context("spawn").Process(target=write_beyond_a_limit, args=(tmp_path / "j",))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+    assert [record["iteration"] for record in read_journal(tmp_path / "j")] == list(range(1, 1001))

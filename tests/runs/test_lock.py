@@ -2,21 +2,23 @@
 
 import errno
 import fcntl
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from clarinet_tui.queue.queue_file import update_queue
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory, find_worker
 from clarinet_tui.runs.lock import (
     LockHeldError,
     current_process,
-    find_worker,
     hold_lock,
     is_alive,
     is_locked,
@@ -26,16 +28,10 @@ from clarinet_tui.runs.lock import (
 )
 from core.errors import InputError
 from core.resolve import resolve
+from tests.support.forked_python import held_in_process
 from tests.support.histories import make_run, write_lock
 
-HOLD = """
-import sys, time
-from pathlib import Path
-from clarinet_tui.runs.directory import RunDirectory
-with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold_lock():
-    print("held", flush=True)
-    {then}
-"""
+SPAWN = multiprocessing.get_context("spawn")
 
 
 @pytest.fixture
@@ -43,64 +39,46 @@ def run(tmp_path: Path) -> RunDirectory:
     return RunDirectory.create(tmp_path, resolve(preset="smoke"))
 
 
-def start_owner(run: RunDirectory, then: str = "time.sleep(60)") -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-c", HOLD.format(then=then), str(run.runs_dir), run.id]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"held\n"
-    return process
-
-
 def test_second_process_gets_an_error_with_host_and_pid(run: RunDirectory) -> None:
-    with start_owner(run) as process:
-        try:
-            message = f"locked by process {process.pid} on {current_process().host}"
-            with pytest.raises(LockHeldError, match=message), run.hold_lock():
-                pass
-            owner = read_lock_owner(run.lock)
-            assert owner is not None
-            assert is_alive(owner) is True
-        finally:
-            process.kill()
-        assert process.wait() == -signal.SIGKILL
+    with held_in_process(RunDirectory.hold_lock, run) as process:
+        message = f"locked by process {process.pid} on {current_process().host}"
+        with pytest.raises(LockHeldError, match=message), run.hold_lock():
+            pass
+        owner = read_lock_owner(run.lock)
+        assert owner is not None
+        assert is_alive(owner) is True
     with run.hold_lock() as owner:
         assert owner.pid == os.getpid()
+    released = read_lock_owner(run.lock)
+    assert released is not None
+    assert released.released is not None
+    assert is_alive(released) is False
 
 
-def test_killed_owner_is_gone_even_as_a_zombie(run: RunDirectory) -> None:
-    process = start_owner(run)
-    owner = read_lock_owner(run.lock)
-    assert owner is not None
-    process.kill()
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # dead, and not taken from the process table
-    assert is_alive(owner) is False
-    process.communicate()
-    assert is_alive(owner) is False
-    assert owner.released is None
-
-
-def test_release_is_recorded(run: RunDirectory) -> None:
+def hold_and_fork(run: RunDirectory, pipe: Connection) -> None:
     with run.hold_lock():
-        pass
-    owner = read_lock_owner(run.lock)
+        child = os.fork()
+        if child:
+            pipe.send(child)
+        time.sleep(60)
+
+
+def test_a_killed_owner_is_gone_even_as_a_zombie_and_its_child_does_not_keep_the_lock(run: RunDirectory) -> None:
+    ours, theirs = SPAWN.Pipe()
+    process = SPAWN.Process(target=hold_and_fork, args=(run, theirs))
+    process.start()
+    child, owner = ours.recv(), read_lock_owner(run.lock)
     assert owner is not None
-    assert owner.released is not None
-    assert is_alive(owner) is False
-
-
-def test_forked_child_does_not_keep_the_lock(run: RunDirectory) -> None:
-    then = "import os; os.fork() or print(os.getpid(), flush=True); time.sleep(60)"
-    process = start_owner(run, then)
-    assert process.stdout is not None
-    child = int(process.stdout.readline())
     try:
         process.kill()
-        process.wait()
+        os.waitid(os.P_PID, owner.pid, os.WEXITED | os.WNOWAIT)  # dead, and not taken from the process table
+        assert is_alive(owner) is False
+        process.join()
+        assert is_alive(owner) is False
         with run.hold_lock():
             assert process_start(child) is not None
     finally:
         os.kill(child, signal.SIGKILL)
-        process.stdout.close()
 
 
 def test_reused_pid_another_boot_and_another_machine() -> None:
@@ -134,28 +112,20 @@ def test_symlinked_lock_is_refused(run: RunDirectory, tmp_path: Path) -> None:
     assert outside.read_text() == "precious"
 
 
-FLOCK_AS_READER = """
-import fcntl, sys, time
-file = open(sys.argv[1])
-fcntl.flock(file, fcntl.LOCK_SH)
-print("held", flush=True)
-time.sleep(60)
-"""
+@contextmanager
+def locked_by_reader(path: Path) -> Iterator[None]:
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
 
 
 def test_a_process_that_only_locks_the_file_is_named(run: RunDirectory) -> None:
     """A user who can read a lock file can lock it, without an identity in the file."""
     run.lock.touch()
-    command = [sys.executable, "-c", FLOCK_AS_READER, str(run.lock)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"held\n"
-            message = f"run {run.id} is locked by process {process.pid} of "
-            with pytest.raises(LockHeldError, match=message), run.hold_lock():
-                pass
-        finally:
-            process.kill()
+    with held_in_process(locked_by_reader, run.lock) as process:
+        message = f"run {run.id} is locked by process {process.pid} of "
+        with pytest.raises(LockHeldError, match=message), run.hold_lock():
+            pass
 
 
 def test_a_private_lock_of_an_older_version_is_closed_to_other_users(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.logs.run_log import RunLog
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.runs.journal import JournalEvent, read_journal
 from clarinet_tui.runs.lock import is_alive, read_lock_owner
 from tests.support.cli import invoke
+from tests.support.events import read_journal
 from tests.support.histories import open_history
 
 DATA = Path(__file__).with_name("data")
@@ -28,25 +28,19 @@ def run(tmp_path: Path) -> RunDirectory:
     return run
 
 
-def test_config(run: RunDirectory) -> None:
+def test_files(run: RunDirectory) -> None:
     config = run.read_config()
     assert (config.method, config.task, config.preset, config.seed) == ("gac+cdan-e", "M->U", "smoke", 1)
     assert (config.epochs, config.stage1.epochs, config.source_size) == (2, 2, 320)
-
-
-def test_journal(run: RunDirectory) -> None:
-    events = [event for event in read_journal(run.journal) if isinstance(event, JournalEvent)]
-    assert [event.name for event in events if event.name != "step"] == [
+    events = read_journal(run.journal)
+    assert [event["event"] for event in events if event["event"] != "step"] == [
         *("started", "stage", "checkpoint", "stopped", "resumed", "evaluation", "evaluation"),
         *("pseudo-labels", "checkpoint", "stage", "evaluation", "evaluation", "checkpoint", "finished"),
     ]
-    steps = [event.fields for event in events if event.name == "step"]
+    steps = [event for event in events if event["event"] == "step"]
     assert [step["iteration"] for step in steps] == list(range(1, 41))
     assert steps[0]["complementary_loss"] == 2.22758794
     assert steps[-1].keys() >= {"classification_loss", "adversarial_loss", "lambda", "discriminator_accuracy"}
-
-
-def test_environment_and_lock(run: RunDirectory) -> None:
     environment = read_environment(run)
     assert (environment["host"], environment["device"]) == ("workstation", "cpu")
     assert environment["versions"]["clarinet-tui"] == "0.1.0"
@@ -54,11 +48,7 @@ def test_environment_and_lock(run: RunDirectory) -> None:
     assert [attempt["host"] for attempt in environment["earlier_attempts"]] == ["workstation"]
     owner = read_lock_owner(run.lock)
     assert owner is not None
-    assert owner.pid == 4242
-    assert is_alive(owner) is False
-
-
-def test_log(run: RunDirectory) -> None:
+    assert (owner.pid, is_alive(owner)) == (4242, False)
     with RunLog(run) as log:
         lines = log.read_last(100)
         assert log.has_final_event

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
-from clarinet_tui.runs.files import file_size
 from tests.support.slurm import Cluster
 from tests.support.slurm_runs import attempts_of
-from tests.support.terminal import APP, Terminal, open_terminal, shown_epoch
+from tests.support.terminal import APP, Terminal, open_terminal, watch_quit_and_reopen
 from tests.support.workers import make_task, tiny_run
 
 pytestmark = pytest.mark.slurm
@@ -48,18 +47,7 @@ def test_launch_wait_watch_quit_reopen_and_stop(terminal: Terminal, cluster: Clu
     cluster.call("scancel", urgent)
     terminal.wait_until(lambda screen: re.search(rf"▸ {run.id}.* n[12] ", screen), "the running job")
     terminal.press("Enter")
-    first = shown_epoch(
-        terminal.wait_until(lambda screen: shown_epoch(screen) and "● target" in screen, "the first curve")
-    )
-    terminal.wait_until(lambda screen: shown_epoch(screen) > first, "the moving curve")
-
-    terminal.press("q")
-    terminal.wait_for("1 run continues")
-    written = file_size(run.journal)
-    terminal.wait_until(lambda _: file_size(run.journal) > written, "the run continuing without the app")
-
-    terminal.type(f"{APP} {run.id}", "Enter")
-    terminal.wait_until(lambda screen: shown_epoch(screen) > first, "the run in the new app")
+    watch_quit_and_reopen(terminal, run)
     terminal.press("s", "y")
     cluster.wait_until(lambda: attempts_of(run) == ["stopped"])
     terminal.wait_until(lambda screen: "stopped" in screen, "the stopped run")

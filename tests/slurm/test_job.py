@@ -18,20 +18,13 @@ from clarinet_tui.slurm.job import REQUEUED
 from tests.support.events import started, step
 from tests.support.histories import make_run, write_events
 from tests.support.slurm_runs import attempts_of
+from tests.support.slurm_standin import write_program
 
 JOB = "import sys; sys.executable = sys.argv.pop(1); from clarinet_tui.slurm import job; sys.exit(job.main())"
 NAMES = {"SLURM_ARRAY_JOB_ID": "1", "SLURM_ARRAY_TASK_ID": "0", "SLURMD_NODENAME": "n1", "SLURM_JOB_NAME": "clarinet"}
 GPU = {"CUDA_VISIBLE_DEVICES": "3"}
 """What Slurm sets for a job that has this GPU of the node."""
 WORKER = 'trap "exit 0" USR1; echo "has GPU $CUDA_VISIBLE_DEVICES"; while :; do sleep 0.01; done'
-
-
-def write_program(folder: Path, name: str, command: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    program = folder / name
-    program.write_text(f"#!/bin/sh\n{command}\n")
-    program.chmod(0o755)
-    return program
 
 
 def run_and_signal(run: RunDirectory, number: signal.Signals, state: str, requeue: str = "exit 0") -> tuple[int, str]:

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,10 @@ from clarinet_tui.slurm.attempts import (
     read_events,
 )
 from clarinet_tui.slurm.job import LOCKED, Worker
+from tests.support.forked_python import held_in_process
 from tests.support.histories import make_run
+from tests.support.slurm_standin import write_program
+from tests.support.supervised import wait_until
 from tests.support.workers import events_named, start_worker_process
 
 FIRST, SECOND = SlurmJob("1", "0", "clarinet-00000001", "n1"), SlurmJob("2", "0", "clarinet-00000002", "n2")
@@ -30,13 +32,6 @@ FIRST, SECOND = SlurmJob("1", "0", "clarinet-00000001", "n1"), SlurmJob("2", "0"
 
 def make_stale(run: RunDirectory) -> None:
     os.utime(run.slurm_lease, (time.time() - 61, time.time() - 61))
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def start_job(run: RunDirectory, job: SlurmJob) -> "subprocess.Popen[str]":
@@ -64,17 +59,9 @@ def test_a_lease_excludes_others_until_it_is_stale(tmp_path: Path) -> None:
 
 def test_a_live_owner_touches_its_lease_and_a_dead_one_does_not(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    owner = os.fork()
-    if owner == 0:
-        with hold_lease(run, FIRST.owner, touch_seconds=0.01):
-            signal.pause()
-    try:
-        wait_until(lambda: run.slurm_lease.exists())
+    with held_in_process(hold_lease, run, FIRST.owner, 0.01):
         os.utime(run.slurm_lease, (0, 0))
-        wait_until(lambda: is_fresh(run.slurm_lease))
-    finally:
-        os.kill(owner, signal.SIGKILL)
-        os.waitpid(owner, 0)
+        wait_until(lambda: is_fresh(run.slurm_lease), tmp_path)
     with pytest.raises(LockHeldError, match="n1"), hold_lease(run, SECOND.owner):
         pass
     make_stale(run)
@@ -113,15 +100,12 @@ def test_the_worker_of_the_job_is_accepted_whatever_the_name_of_its_node(tmp_pat
 def test_the_worker_of_a_lease_that_was_taken_over_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a node that could not reach the file system for a minute, and comes back."""
     run = make_run(tmp_path)
-    program = tmp_path / "frozen"
-    program.write_text("#!/bin/sh\nexec sleep 600\n")
-    program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(sys, "executable", str(write_program(tmp_path, "frozen", "exec sleep 600")))
     with hold_lease(run, FIRST.owner, touch_seconds=0.01) as lease:
         worker = Worker(run, FIRST, tmp_path)
         run.slurm_lease.unlink()  # stale
         with hold_lease(run, SECOND.owner):
-            wait_until(lambda: lease.is_taken)
+            wait_until(lambda: lease.is_taken, tmp_path)
             worker.wait(lease)
             assert worker.process.returncode == -signal.SIGKILL
     assert not run.slurm_lease.exists()

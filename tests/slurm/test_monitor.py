@@ -17,6 +17,7 @@ from core.errors import InputError
 from core.events import Failed, Finished, Stopped
 from tests.support.events import started, step
 from tests.support.histories import make_run, write_events
+from tests.support.slurm_standin import write_program
 from tests.support.supervised import read_state
 
 FINISHED = Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)
@@ -99,8 +100,7 @@ def test_a_copied_directory_cancels_no_job_of_the_original(tmp_path: Path, monke
     shutil.move(run.runs_dir, tmp_path / "moved")
     calls = tmp_path / "calls"
     answer(monkeypatch, tmp_path / "bin", squeue=queued("clarinet-00000000", time.time()))
-    (tmp_path / "bin" / "scancel").write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
-    (tmp_path / "bin" / "scancel").chmod(0o755)
+    write_program(tmp_path / "bin", "scancel", f'echo "$@" >> {calls}')
     assert refresh_jobs(copies, force=True).jobs == ()
     with pytest.raises(InputError, match="is not running"):
         requests.stop(RunDirectory(copies, run.id))
@@ -111,12 +111,9 @@ def test_a_copied_directory_cancels_no_job_of_the_original(tmp_path: Path, monke
 
 def answer(monkeypatch: pytest.MonkeyPatch, folder: Path, **programs: str) -> None:
     """Put programs of Slurm that print these lines before all others; those without lines fail."""
-    folder.mkdir()
     failure = "echo 'error: Slurm accounting storage is disabled' >&2; exit 1"
     for name, lines in programs.items():
-        command = f"printf '%s' '{lines}'" if lines else failure
-        (folder / name).write_text(f"#!/bin/sh\n{command}\n")
-        (folder / name).chmod(0o755)
+        write_program(folder, name, f"printf '%s' '{lines}'" if lines else failure)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 

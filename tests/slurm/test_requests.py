@@ -19,13 +19,8 @@ from core.errors import InputError
 from tests.support.cli import invoke
 from tests.support.disks import fill, small_disk
 from tests.support.slurm import Cluster
-from tests.support.slurm_runs import (
-    assert_no_runs,
-    follow,
-    job_of,
-    submit_runs,
-    tiny_configs,
-)
+from tests.support.slurm_runs import assert_no_runs, follow, job_of, submit_runs, tiny_configs
+from tests.support.slurm_standin import write_program
 
 pytestmark = pytest.mark.slurm
 
@@ -81,9 +76,7 @@ def assert_nothing_left(cluster: Cluster, runs_dir: Path) -> None:
 
 def replace_program(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, instead: str) -> None:
     """Put a program of Slurm before the real one, which it becomes unless `instead` ends it."""
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text(f'#!/bin/sh\n{instead}\nexec {shutil.which(name)} "$@"\n')
-    (folder / name).chmod(0o755)
+    write_program(folder, name, f'{instead}\nexec {shutil.which(name)} "$@"')
     if str(folder) not in os.environ["PATH"]:
         monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 

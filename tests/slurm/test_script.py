@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from clarinet_tui.place import LaunchOptions, SlurmOptions
-from clarinet_tui.slurm.submission import Submission
+from clarinet_tui.slurm.place import Submission
 from tests.support.histories import make_run
 from tests.support.workers import read_events
 
@@ -41,30 +43,23 @@ def test_a_dependency_is_added_to_that_on_the_maker_of_stage1(tmp_path: Path) ->
     assert "#SBATCH --dependency=afterany:5_0,afterok:7\n" in own.make_script(1, ["def"], "afterany:5_0")
 
 
-def test_a_node_without_the_python_records_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"python": "/opt/no python/bin/python"}, "on the node n7, /opt/no python/bin/python does not start"),
+        ({"setup": "false"}, "the setup line failed on n7: see its log"),
+        ({"sbatch": {"chdir": "/nowhere"}}, "the node n7 has no directory /nowhere"),
+    ],
+)
+def test_a_node_that_cannot_start_python_records_a_failure(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
     run = make_run(tmp_path)
-    script = submission(tmp_path, python="/opt/no python/bin/python").make_script(0, [run.id])
-    assert run_script(script, tmp_path).returncode == 1
+    assert run_script(submission(tmp_path, **options).make_script(0, [run.id]), tmp_path).returncode == 1
     (event,) = read_events(run)
-    assert event["event"] == "failed"
-    assert event["kind"] == "not started"
-    assert event["message"].startswith("on the node n7, /opt/no python/bin/python does not start")
+    assert (event["event"], event["kind"]) == ("failed", "not started")
+    assert event["message"].startswith(message)
     assert event["time"] > 1e9
-
-
-def test_a_setup_line_that_fails_is_recorded(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    assert run_script(submission(tmp_path, setup="false").make_script(0, [run.id]), tmp_path).returncode == 1
-    (event,) = read_events(run)
-    assert event["message"] == "the setup line failed on n7: see its log"
-
-
-def test_a_missing_working_directory_is_recorded(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    script = submission(tmp_path, sbatch={"chdir": "/nowhere"}).make_script(0, [run.id])
-    assert run_script(script, tmp_path).returncode == 1
-    (event,) = read_events(run)
-    assert event["message"] == "the node n7 has no directory /nowhere"
 
 
 def test_hostile_names_stay_words_of_the_shell(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.slurm.submission import plan_arrays
+from clarinet_tui.slurm.place import plan_arrays
 from tests.support.slurm import Cluster
 from tests.support.slurm_runs import (
     follow,
@@ -24,7 +24,7 @@ def test_runs_that_take_labels_wait_for_the_first_run_with_their_stage1(tmp_path
     two_steps = [tiny_configs(tmp_path, 2, method) for method in ("gac", "gac+dann", "gac+cdan-e")]
     configs = [config for pair in zip(*two_steps, strict=True) for config in pair] + tiny_configs(tmp_path, 1)
     arrays = plan_arrays(configs, 10)
-    assert [(array.runs, array.maker) for array in arrays] == [([0, 3, 6], None), ([1, 2], 0), ([4, 5], 3)]
+    assert [(array.runs, array.waits_for) for array in arrays] == [([0, 3, 6], None), ([1, 2], 0), ([4, 5], 3)]
     assert [array.runs for array in plan_arrays(configs, 2)] == [[0, 3], [6], [1, 2], [4, 5]]
 
 

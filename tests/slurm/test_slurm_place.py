@@ -1,6 +1,7 @@
 """The contract of places for Slurm: with programs that stand in for it, and with a real cluster."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,12 +12,12 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.slurm.jobs import refresh_jobs
 from clarinet_tui.slurm.place import SlurmPlace
 from tests.support import slurm_standin
-from tests.support.place_contract import Harness, PlaceContract, Start
+from tests.support.place_contract import Harness, PlaceContract
 from tests.support.slurm import Cluster
 from tests.support.slurm_runs import job_of
 
 
-def make_harness(folder: Path, start: Start) -> Harness:
+def make_harness(folder: Path, start: Callable[[RunDirectory], None]) -> Harness:
     options = LaunchOptions.from_paths(folder, folder, slurm=SlurmOptions(sbatch={"time": "10"}))
     nowhere = SlurmOptions(sbatch={"partition": "nowhere"})
     return Harness(SlurmPlace(folder), options, start, refused=msgspec.structs.replace(options, slurm=nowhere))

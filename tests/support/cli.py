@@ -1,11 +1,13 @@
 """Run `clarinet` in a process of its own or in this one, and list the modules that code imports."""
 
+import json
 import os
 import shlex
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.testing
@@ -13,6 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
+from core.errors import InputError
 from tests.support import forked_python
 
 CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
@@ -41,6 +44,18 @@ def pipe_to_head(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[
 def invoke(runs: Path, *arguments: str) -> Result:
     """Run a command on a runs directory in this process, which is faster."""
     return CliRunner().invoke(app, [*arguments, "--runs-dir", str(runs)])
+
+
+def invoke_json(runs: Path, *arguments: str) -> Any:
+    """Run a command with --json on a runs directory in this process; return what it printed."""
+    return json.loads(invoke(runs, *arguments, "--json").stdout)
+
+
+def invalid(runs: Path, *arguments: str) -> str:
+    """Run a command with invalid input in this process; return the message with which `clarinet` exits with code 2."""
+    done = invoke(runs, *arguments)
+    assert isinstance(done.exception, InputError), (done.output, done.exception)
+    return str(done.exception)
 
 
 def unmeasured_environment() -> dict[str, str]:

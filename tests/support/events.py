@@ -1,8 +1,12 @@
 """Events for tests, with defaults for most fields."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from clarinet_tui.runs.files import ContentError
+from clarinet_tui.runs.journal import parse_line, read_lines
 from core.events import Evaluated, Event, Failed, Finished, PseudoLabelled, Resumed, Started, Stepped
 
 EIGHT_METRICS = (
@@ -16,6 +20,23 @@ EIGHT_METRICS = (
     "samples_per_second",
 )
 CLOCK_FIELDS = ("seconds", "samples_per_second")
+
+
+def read_journal(path: Path) -> list[dict[str, Any]]:
+    """Return the events of a journal, without lines that cannot be read."""
+    if not path.exists():
+        return []
+    events: list[dict[str, Any]] = []
+    columns = None
+    with path.open("rb") as file:
+        for _, _, line in read_lines(file):
+            with suppress(ContentError):
+                fields = parse_line(line, columns)
+                if fields["event"] == "columns":
+                    columns = fields["names"]
+                else:
+                    events.append(fields)
+    return events
 
 
 def started(**fields: Any) -> Started:

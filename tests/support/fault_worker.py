@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from clarinet_tui.devices.gpu_lock import GpuInUseError
-from clarinet_tui.queue.workers import GPU_IN_USE
+from clarinet_tui.queue.supervisor import GPU_IN_USE
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.worker.hardware import hold_first_gpu
 from clarinet_tui.worker.recorder import Recorder
@@ -40,18 +40,13 @@ def main() -> int:
     gpu = hold_first_gpu(run, keys, queued="--queued" in arguments, share="--share-gpu" in arguments)
     try:
         with run.hold_lock(), gpu:
-            return attempt(run, behaviour, signals, arguments)
+            with (run.path / STARTS_FILE).open("a") as file:
+                device = arguments[arguments.index("--device") + 1]
+                file.write(f"{os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')} {device}\n")
+            return write_journal(run, behaviour, signals, "--resume" in arguments)
     except GpuInUseError as error:
         print(error)
         return GPU_IN_USE
-
-
-def attempt(run: RunDirectory, behaviour: dict[str, str], signals: list[int], arguments: list[str]) -> int:
-    with (run.path / STARTS_FILE).open("a") as file:
-        file.write(
-            f"{os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')} {arguments[arguments.index('--device') + 1]}\n"
-        )
-    return write_journal(run, behaviour, signals, "--resume" in arguments)
 
 
 def write_journal(run: RunDirectory, behaviour: dict[str, str], signals: list[int], resume: bool) -> int:

@@ -14,7 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 from multiprocessing.util import Finalize
@@ -72,28 +74,6 @@ class Worker:
         self._process.kill()
 
 
-def start_worker(
-    run: RunDirectory, *arguments: str, log: Path | None = None, prepare: Callable[[], object] = os.getpid
-) -> Worker:
-    """Start a worker of the run, which resumes from a checkpoint if there is one; its output goes to its log.
-
-    `prepare` is called in its process, before the log is opened: in a new session, a terminal becomes its own.
-    """
-    command = [sys.executable, "-P", "-m", "clarinet_tui.worker.main", run.id, *arguments]
-    command += ["--runs-dir", str(run.runs_dir), "--data-dir", str(run.runs_dir / "data")]
-    command += ["--resume"] if run.has_checkpoint else []
-    environment = {**os.environ, "NO_COLOR": "1"}
-    process_arguments = (command, str(log or run.log), str(run.runs_dir), environment, prepare)
-    process = forkserver.Process(target=_work, args=process_arguments, daemon=True)
-    process.start()
-    return Worker(process)
-
-
-def run_worker(run: RunDirectory, *arguments: str, log: Path | None = None) -> int | None:
-    """Run a worker to its end and return its exit code."""
-    return start_worker(run, *arguments, log=log).wait()
-
-
 def new_session() -> None:
     """Start a session, which the closing of its terminal ends even if the tests were started with `nohup`."""
     os.setsid()
@@ -112,18 +92,6 @@ def new_session_with_slow_checkpoints() -> None:
     torch.save = save  # type: ignore[assignment]
 
 
-def _work(
-    command: list[str], log: str, folder: str, environment: dict[str, str], prepare: Callable[[], object]
-) -> None:
-    gc.freeze()  # collecting what was imported before the fork takes longer than a test's run
-    prepare()
-    file = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    os.chdir(folder)
-    _interpret(command, environment)
-
-
 class Popen(Worker):
     """A process that runs `-m MODULE` or `-c CODE`; `os.execve` starts another such command in it."""
 
@@ -137,12 +105,15 @@ class Popen(Worker):
         stdout: IO[Any] | int = 1,
         stderr: IO[Any] | int = 2,
         text: bool = False,
+        prepare: Callable[[], object] = os.getpid,
+        log: Path | None = None,
     ) -> None:
+        """Call `prepare` in the process, then open `log` for its output: in a new session, a terminal is its own."""
         assert stdin == subprocess.DEVNULL
         self.stdout, out = _open(stdout, text=text)
         self.stderr, error = _open(stderr, text=text)
         streams = {1: _Descriptor(out), 2: _Descriptor(error)}
-        arguments = (list(command), str(cwd or Path.cwd()), dict(env or os.environ), streams)
+        arguments = (list(command), str(cwd or Path.cwd()), dict(env or os.environ), streams, prepare, log)
         process = forkserver.Process(target=_execute, args=arguments, daemon=True)
         process.start()
         super().__init__(process)
@@ -161,6 +132,48 @@ class Popen(Worker):
             if stream:
                 stream.close()
         self.wait()
+
+
+def start_worker(
+    run: RunDirectory, *arguments: str, log: Path | None = None, prepare: Callable[[], object] = os.getpid
+) -> Popen:
+    """Start a worker of the run, which resumes from a checkpoint if there is one; its output goes to its log."""
+    command = [sys.executable, "-P", "-m", "clarinet_tui.worker.main", run.id, *arguments]
+    command += ["--runs-dir", str(run.runs_dir), "--data-dir", str(run.runs_dir / "data")]
+    command += ["--resume"] if run.has_checkpoint else []
+    environment = {**os.environ, "NO_COLOR": "1"}
+    return Popen(command, cwd=run.runs_dir, env=environment, log=log or run.log, prepare=prepare)
+
+
+def run_worker(run: RunDirectory, *arguments: str, log: Path | None = None) -> int | None:
+    """Run a worker to its end and return its exit code."""
+    return start_worker(run, *arguments, log=log).wait()
+
+
+@contextmanager
+def held_in_process(
+    enter: Callable[..., AbstractContextManager[Any]], *arguments: Any, prepare: Callable[[], object] = os.getpid
+) -> Iterator[Worker]:
+    """Keep a context manager open in a process, which is killed when the block ends."""
+    ours, theirs = forkserver.Pipe()
+    process = forkserver.Process(target=_hold, args=(theirs, prepare, enter, arguments), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        assert ours.recv() == "entered"
+        yield Worker(process)
+    finally:
+        process.kill()
+        process.join()
+
+
+def _hold(
+    pipe: Connection, prepare: Callable[[], object], enter: Callable[..., AbstractContextManager[Any]], arguments: Any
+) -> None:
+    prepare()
+    with enter(*arguments):
+        pipe.send("entered")
+        time.sleep(600)
 
 
 def run(
@@ -214,10 +227,17 @@ def _replace(_: str, command: Sequence[str], environment: Mapping[str, str]) -> 
 
 
 def _execute(
-    command: Sequence[str], folder: str, environment: Mapping[str, str], streams: Mapping[int, int]
+    command: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    streams: Mapping[int, int],
+    prepare: Callable[[], object],
+    log: Path | None,
 ) -> NoReturn:
+    prepare()
+    file = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND) if log else None
     for number, end in streams.items():
-        os.dup2(end, number)
+        os.dup2(end if file is None else file, number)
         os.close(end)
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     os.chdir(folder)

@@ -71,8 +71,17 @@ def content(db: Database, *, with_times: bool = False) -> dict[str, list[tuple[A
     return {table: sorted(db.tuples(f"SELECT * FROM {table}"), key=repr) for table in TABLES}
 
 
-def ingest(db: Database, run: RunDirectory) -> RunRow:
-    """Ingest what is new of a run, and return its row."""
+def record_run(db: Database, *events: Event, id: str | None = None, **settings: Any) -> RunDirectory:  # noqa: A002
+    """Make a run with these events among the runs of the history, and ingest it."""
+    run = make_run(db.path.parent, id, **settings)
+    ingest(db, run, *events)
+    return run
+
+
+def ingest(db: Database, run: RunDirectory, *events: Event) -> RunRow:
+    """Write these events of one attempt, ingest what is new of a run, and return its row."""
+    if events:
+        write_events(run, events)
     ingest_run(db, run)
     return read_row(db, run.id)
 

@@ -21,17 +21,13 @@ def plain(name: str, content: bytes = b"", **fields: Any) -> Member:
     return header, content
 
 
-def link(name: str, to: str, kind: bytes = tarfile.SYMTYPE) -> Member:
-    return plain(name, type=kind, linkname=to)
-
-
-def manifest(members: Iterable[Member], **fields: Any) -> Member:
+def manifest(members: Iterable[Member]) -> Member:
     """Return a correct manifest of these members."""
     runs: dict[str, dict[str, Any]] = {}
     for header, content in members:
         run_id, _, name = header.name.rpartition("/")
         runs.setdefault(run_id, {})[name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    return plain("manifest.json", json.dumps({"format": 1, "runs": runs} | fields).encode())
+    return plain("manifest.json", json.dumps({"format": 1, "runs": runs}).encode())
 
 
 def write(path: Path, members: Iterable[Member], tar_format: int = tarfile.GNU_FORMAT) -> Path:
@@ -43,10 +39,10 @@ def write(path: Path, members: Iterable[Member], tar_format: int = tarfile.GNU_F
     return path
 
 
-def archive(path: Path, *members: Member, **fields: Any) -> Path:
+def archive(path: Path, *members: Member) -> Path:
     """Write an archive of a run with a config, these members and a correct manifest."""
     all_members = [plain("abc/config.toml", CONFIG), *members]
-    return write(path, [*all_members, manifest(all_members, **fields)])
+    return write(path, [*all_members, manifest(all_members)])
 
 
 def edited(path: Path, edit: Callable[[bytes], bytes]) -> Path:

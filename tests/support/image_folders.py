@@ -15,6 +15,7 @@ from core.data.task_data import TaskData
 from core.resolve import resolve
 
 CLASSES = 3
+TWELVE = [f"class {number}" for number in range(12)]
 
 
 def images(count: int, shape: tuple[int, ...] = (6, 5, 3), seed: int = 0) -> NDArray[np.uint8]:
@@ -54,6 +55,18 @@ def picture_folder(
             value = 100 * number + 10 * index
             colour = value if mode == "L" else (value, value, value)
             Image.new(mode, size, colour).save(folder / name / f"{index}.png")
+    return folder
+
+
+def noisy_pictures(folder: Path, count: int, side: int) -> Path:
+    """Write pictures of twelve classes, half of them wide and half of them tall, as .png or .jpg."""
+    random = np.random.default_rng(count)
+    for name in TWELVE:
+        (folder / name).mkdir(parents=True)
+        for number in range(count):
+            height, width = (side, side * 3 // 2) if number % 2 else (side * 5 // 4, side)
+            picture = Image.fromarray(random.integers(0, 256, (height, width, 3), dtype=np.uint8))
+            picture.save(folder / name / f"{number}.{'jpg' if number % 2 else 'png'}")
     return folder
 
 

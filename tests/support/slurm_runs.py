@@ -12,18 +12,18 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.place import LaunchOptions, SlurmOptions
-from clarinet_tui.queue.requests import submit
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.slurm.attempts import AttemptEnded
 from clarinet_tui.slurm.attempts import read_events as read_attempts
 from clarinet_tui.slurm.jobs import Job, read_jobs, refresh_jobs
+from clarinet_tui.slurm.place import SlurmPlace
 from core.config import RunConfig
-from core.resolve import resolve
 from tests.support.forked_python import run_worker
 from tests.support.slurm import Cluster
+from tests.support.slurm_standin import write_program
 from tests.support.supervised import read_state
-from tests.support.workers import events_named, make_task, read_events, repeatable, valid_iterations
+from tests.support.workers import events_named, make_task, read_events, repeatable, small_config, valid_iterations
 
 LONG: dict[str, Any] = {"epochs": 400, "classifier_rate": 1e-5, "discriminator_rate": 1e-4}
 """Long enough to be interrupted, with rates that do not diverge."""
@@ -34,15 +34,16 @@ SHORTER = LONG | {"epochs": 25}
 def tiny_configs(folder: Path, count: int, method: str = "clarinet", **settings: Any) -> list[RunConfig]:
     """Return configs that differ in their seed, with the task's images in `folder`."""
     task = make_task(folder) if not (folder / "photos").exists() else f"{folder / 'photos'}->{folder / 'scans'}"
-    base = {"preset": "smoke", "batch_size": 8, "epochs": 2, "source_size": 0, "threads": 1, "device": "cpu"}
-    base |= {"stage1": {"epochs": 2, "batch_size": 8, "rate": 1e-3}, "checkpoint_minutes": 0.01}
-    return [resolve(base, task=task, method=method, seed=seed, **settings) for seed in range(1, count + 1)]
+    settings = {"checkpoint_minutes": 0.01, **settings}
+    return [small_config(task, method, seed=seed, **settings) for seed in range(1, count + 1)]
 
 
 def submit_runs(runs_dir: Path, configs: Sequence[RunConfig], **options: Any) -> list[RunDirectory]:
     sbatch = {"partition": "main", "time": "10", **options.pop("sbatch", {})}
     slurm = SlurmOptions(sbatch=sbatch, **options.pop("slurm", {}))
-    return submit(runs_dir, configs, LaunchOptions.from_paths(runs_dir, runs_dir.parent, slurm=slurm, **options))
+    return SlurmPlace(runs_dir).submit(
+        configs, LaunchOptions.from_paths(runs_dir, runs_dir.parent, slurm=slurm, **options)
+    )
 
 
 def submit_long_run(folder: Path, node: str = "n2", settings: dict[str, Any] = SHORTER, **options: Any) -> RunDirectory:
@@ -108,9 +109,7 @@ def _is_pending(run: RunDirectory, number: signal.Signals) -> bool:
 
 def refuse_scontrol(folder: Path) -> str:
     """Return a setup line for nodes that may not requeue jobs."""
-    folder.mkdir()
-    (folder / "scontrol").write_text("#!/bin/sh\necho 'scontrol: error: Access denied' >&2\nexit 1\n")
-    (folder / "scontrol").chmod(0o755)
+    write_program(folder, "scontrol", "echo 'scontrol: error: Access denied' >&2; exit 1")
     return f"export PATH={folder}:$PATH"
 
 
@@ -121,25 +120,13 @@ def assert_no_runs(runs_dir: Path) -> None:
     assert not read_jobs(runs_dir).jobs
 
 
-def wait_for_state(cluster: Cluster, run: RunDirectory, state: str) -> None:
-    try:
-        cluster.wait_until(lambda: follow(run) == state)
-    except AssertionError as error:
-        log = run.log.read_text() if run.log.exists() else "no log"
-        raise AssertionError(f"{run.id} is {follow(run)}, expected {state}\n{log}\n{error}") from None
-
-
-def is_delayed(job: Job) -> bool:
-    """Return whether Slurm delays the requeued job, and `start_soon` has not been called for it."""
-    return job.start is not None and job.start > time.time() + 10
-
-
 def hurry(cluster: Cluster, *runs: RunDirectory) -> list[Job]:
     """Let requeued jobs start soon, where Slurm delays them; return the jobs of the runs that have not ended."""
     jobs = refresh_jobs(runs[0].runs_dir, force=True)
     left = [job for run in runs if (job := jobs.find(run.id))]
     for job in left:
-        if job.state == "PENDING" and job.reason == "BeginTime" and is_delayed(job):
+        is_delayed = job.start is not None and job.start > time.time() + 10  # else `start_soon` was called for it
+        if job.state == "PENDING" and job.reason == "BeginTime" and is_delayed:
             cluster.start_soon(job.id)
     return left
 

@@ -17,12 +17,18 @@ Job = dict[str, Any]
 COLUMNS = ("id", "name", "state", "reason", "start", "submitted", "end", "node", "priority", "nice")
 
 
+def write_program(folder: Path, name: str, command: str) -> Path:
+    """Write a shell script into a folder for PATH."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / name
+    program.write_text(f"#!/bin/sh\n{command}\n")
+    program.chmod(0o755)
+    return program
+
+
 def install(folder: Path) -> None:
-    """Write the programs into a folder for PATH."""
-    folder.mkdir(parents=True)
     for name in ("sbatch", "squeue", "scontrol", "scancel"):
-        (folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} {__file__} {folder} {name} "$@"\n')
-        (folder / name).chmod(0o755)
+        write_program(folder, name, f'exec {sys.executable} {__file__} {folder} {name} "$@"')
 
 
 @contextmanager

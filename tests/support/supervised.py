@@ -16,8 +16,7 @@ from clarinet_tui.history.queries import get_run
 from clarinet_tui.history.states import update_history
 from clarinet_tui.queue import supervisor as real
 from clarinet_tui.queue.queue_file import QueueEntry, update_queue
-from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, find_supervisor
-from clarinet_tui.queue.workers import LocalExecutor
+from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, LocalExecutor, find_supervisor
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.journal import read_last_event
 from clarinet_tui.runs.lock import read_lock_owner, signal_holder
@@ -35,6 +34,29 @@ class FaultWorkerExecutor(LocalExecutor):
     def command(self, run: RunDirectory, entry: QueueEntry, device: Device) -> list[str]:
         python, safe_path, _, _, *arguments = super().command(run, entry, device)
         return [python, safe_path, "-m", "tests.support.fault_worker", *arguments]
+
+
+class RecordingExecutor(LocalExecutor):
+    """Starts no process; records the calls. Its workers never end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: set[str] = set()
+        self.calls: list[str] = []
+
+    def start(self, run: RunDirectory, entry: QueueEntry, device: Device) -> None:
+        self.calls.append(f"start {run.id} on {device.key}")
+        self.started.add(run.id)
+
+    def is_running(self, run: RunDirectory) -> bool:
+        return run.id in self.started or super().is_running(run)
+
+    def stop(self, run: RunDirectory) -> bool:
+        self.calls.append(f"stop {run.id}")
+        return True
+
+    def kill(self, run: RunDirectory) -> None:
+        self.calls.append(f"kill {run.id}")
 
 
 def main() -> int:

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.files import file_size
+
 TIMEOUT = 180.0
 COLUMNS, LINES = 120, 36
 
@@ -83,6 +86,20 @@ def open_terminal(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Terminal]
     opened = Terminal(folder)
     yield opened
     opened.close()
+
+
+def watch_quit_and_reopen(terminal: Terminal, run: RunDirectory) -> None:
+    """Watch the run on the screen train, quit the app, and open it again with the run, which has continued."""
+    first = shown_epoch(
+        terminal.wait_until(lambda screen: shown_epoch(screen) and "● target" in screen, "the first curve")
+    )
+    terminal.wait_until(lambda screen: shown_epoch(screen) > first, "the moving curve")
+    terminal.press("q")
+    terminal.wait_for("1 run continues")
+    written = file_size(run.journal)
+    terminal.wait_until(lambda _: file_size(run.journal) > written, "the run continuing without the app")
+    terminal.type(f"{APP} {run.id}", "Enter")
+    terminal.wait_until(lambda screen: shown_epoch(screen) > first, "the run in a new app")
 
 
 def shown_epoch(screen: str) -> int:

@@ -63,6 +63,12 @@ def make_trained_run(
     return run
 
 
+def make_seeds(runs_dir: Path, name: str, accuracies: Sequence[float | None], **options: Any) -> None:
+    """Write a run of one epoch for each seed from 1, named by its seed."""
+    for seed, accuracy in enumerate(accuracies, start=1):
+        make_trained_run(runs_dir, f"{name}{seed}", [accuracy], seed=seed, **options)
+
+
 def _epoch(epoch: int, adapted: int | None, stage: str, accuracy: float | None) -> list[Event]:
     loss = "complementary_loss" if stage in ("gac", "clarinet") else "classification_loss"
     measured = {loss: 1 / epoch} | ({} if stage == "gac" else {"adversarial_loss": 0.5})

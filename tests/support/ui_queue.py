@@ -1,18 +1,16 @@
 """A queue that starts nothing, and a machine with fixed devices."""
 
 import os
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
+from clarinet_tui.queue.queue_file import QueueEntry, read_queue, update_queue
 from clarinet_tui.runs.directory import RunDirectory
 from core.resolve import resolve
 from tests.support.nvml import ELSEWHERE, install_standin
-from tests.support.supervised import kill_processes
 from tests.support.ui_runs import NOW
 
 GIB = 1 << 30
@@ -43,10 +41,6 @@ def waiting(runs_dir: Path) -> list[str]:
     return [entry.id for entry in read_queue(runs_dir).waiting]
 
 
-def queue_of(runs_dir: Path) -> Queue:
-    return read_queue(runs_dir)
-
-
 def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
     """Four GPUs of the stand-in, a stranger on one of them, and a CPU that never changes."""
     install_standin(library, patch)
@@ -54,9 +48,3 @@ def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
     patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     patch.setattr("clarinet_tui.devices.local.read_cpu", lambda *_: CPU)
     patch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
-
-
-def dismissed(runs_dir: Path) -> Iterator[Path]:
-    """The directory; its supervisor and workers are stopped afterwards."""
-    yield runs_dir
-    kill_processes(runs_dir)

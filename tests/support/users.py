@@ -10,15 +10,14 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.forked_python import TIMEOUT, forkserver
+from tests.support.forked_python import TIMEOUT, Worker, forkserver, held_in_process
 
 ROOT = Path(__file__).parents[2]
 ALICE, BOB, GROUP = 64101, 64102, 64100
@@ -35,15 +34,6 @@ NEW_MOUNTS = 0x00020000
 
 
 @cache
-def require_two_users() -> None:
-    """Skip the test where the two users cannot run Python."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can run processes as two other users")
-    if _find_python() is None:
-        pytest.skip(f"other users can run neither {' nor '.join(PYTHONS)}, because of the permissions of directories")
-
-
-@cache
 def _find_python() -> str | None:
     """Return an interpreter that the users can run: that of root may be in a private directory."""
     for python in PYTHONS:
@@ -56,7 +46,14 @@ def _find_python() -> str | None:
 
 @contextmanager
 def shared_directory(mode: int, owner: int = ALICE) -> Iterator[Path]:
-    """Create an empty runs directory that both users reach: pytest's own directories are private."""
+    """Create an empty runs directory that both users reach: pytest's own directories are private.
+
+    Skip the test where the users cannot run Python.
+    """
+    if os.geteuid() != 0:
+        pytest.skip("only root can run processes as two other users")
+    if _find_python() is None:
+        pytest.skip(f"other users can run neither {' nor '.join(PYTHONS)}, because of the permissions of directories")
     parent = Path(tempfile.mkdtemp(prefix="clarinet-users-"))
     try:
         parent.chmod(0o755)
@@ -99,27 +96,11 @@ def _call(
         pipe.send(("failed", traceback.format_exc()))
 
 
-@contextmanager
-def held_as(uid: int, enter: Callable[..., AbstractContextManager[Any]], *arguments: Any) -> Iterator[BaseProcess]:
+def held_as(
+    uid: int, enter: Callable[..., AbstractContextManager[Any]], *arguments: Any
+) -> AbstractContextManager[Worker]:
     """Keep a context manager open in a process of a user until the block ends."""
-    ours, theirs = forkserver.Pipe()
-    process = forkserver.Process(target=_hold, args=(theirs, uid, enter, arguments), daemon=True)
-    process.start()
-    theirs.close()
-    assert ours.recv() == "entered"
-    try:
-        yield process
-    finally:
-        ours.close()
-        process.join(TIMEOUT)
-
-
-def _hold(pipe: Connection, uid: int, enter: Callable[..., AbstractContextManager[Any]], arguments: Any) -> None:
-    _become(uid, 0o022)
-    with enter(*arguments):
-        pipe.send("entered")
-        with suppress(EOFError):
-            pipe.recv()
+    return held_in_process(enter, *arguments, prepare=partial(_become, uid, 0o022))
 
 
 def _become(uid: int, umask: int) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal import JournalEvent, read_journal
+from core.config import RunConfig
 from core.resolve import resolve
-from tests.support.events import CLOCK_FIELDS
+from tests.support.events import CLOCK_FIELDS, read_journal
 
 TIMEOUT = 120.0
 
@@ -37,11 +37,14 @@ def make_task(folder: Path, size: int = 40) -> str:
     return f"{folder / 'photos'}->{folder / 'scans'}"
 
 
-def tiny_run(runs_dir: Path, task: str, name: str, method: str = "gac+dann", **settings: Any) -> RunDirectory:
+def small_config(task: str, method: str, **settings: Any) -> RunConfig:
     base = {"preset": "smoke", "batch_size": 8, "epochs": 2, "source_size": 0, "threads": 1, "device": "cpu"}
     stage1 = {"epochs": 2, "batch_size": 8, "rate": 1e-3, **settings.pop("stage1", {})}
-    config = resolve(base, task=task, method=method, stage1=stage1, **settings)
-    return RunDirectory.create(runs_dir, config, id=name)
+    return resolve(base, task=task, method=method, stage1=stage1, **settings)
+
+
+def tiny_run(runs_dir: Path, task: str, name: str, method: str = "gac+dann", **settings: Any) -> RunDirectory:
+    return RunDirectory.create(runs_dir, small_config(task, method, **settings), id=name)
 
 
 def start_worker_process(run: RunDirectory, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
@@ -56,9 +59,7 @@ def start_worker_process(run: RunDirectory, *arguments: str, **options: Any) -> 
 
 def read_events(run: RunDirectory) -> list[dict[str, Any]]:
     """Return the events in the journal now."""
-    if not run.journal.exists():
-        return []
-    return [event.fields for event in read_journal(run.journal) if isinstance(event, JournalEvent)]
+    return read_journal(run.journal)
 
 
 def events_named(run: RunDirectory, name: str) -> list[dict[str, Any]]:

@@ -6,10 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarinet_tui.tables.data import json_rows, write_csv
-from clarinet_tui.tables.documents import escape_latex, html_templates, to_latex, to_markdown
 from clarinet_tui.tables.table import Cell, Column, fit_columns, make_table
-from clarinet_tui.tables.terminal import to_rich
+from clarinet_tui.tables.writers import (
+    escape_latex,
+    html_templates,
+    json_rows,
+    to_latex,
+    to_markdown,
+    to_rich,
+    write_csv,
+)
 from tests.support.tables import printed
 
 TABLE = make_table(

@@ -3,12 +3,15 @@
 import asyncio
 import inspect
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
 from tests.support.app import make_app
+from tests.support.supervised import kill_processes
+from tests.support.ui_queue import hold_queue, still_machine
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
@@ -34,6 +37,19 @@ def runs_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     time.tzset()
     return Path("runs")
+
+
+@pytest.fixture
+def held(runs_dir: Path) -> Iterator[Path]:
+    """A runs directory whose queue is paused; its supervisor and workers are stopped afterwards."""
+    hold_queue(runs_dir)
+    yield runs_dir
+    kill_processes(runs_dir)
+
+
+@pytest.fixture
+def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    still_machine(library, monkeypatch)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.history.queries import Alarm
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.text.run import format_alarms, name_alarms
 from tests.support.app import SIZES, make_app, screen_text, wait_until
@@ -22,38 +23,15 @@ def alarmed(runs_dir: Path) -> Path:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_table_names_the_alarm(alarmed: Path, size: tuple[int, int]) -> None:
+async def test_table_detail_and_about_name_the_alarm_until_it_ends(alarmed: Path, size: tuple[int, int]) -> None:
     app = make_app(alarmed)
     async with app.run_test(size=size) as pilot:
         await wait_until(pilot, lambda: "! collapse" in screen_text(app), "the alarm")
         rows = [line for line in screen_text(app).splitlines() if line[3:9] == "ccc333"]
         assert "! collapse" in rows[0]
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_detail_and_about_have_its_sentence_and_advice(alarmed: Path, size: tuple[int, int]) -> None:
-    app = make_app(alarmed)
-    async with app.run_test(size=size) as pilot:
-        await wait_until(pilot, lambda: "! collapse" in screen_text(app), "the alarm")
         await pilot.press("p")
         await wait_until(pilot, lambda: SENTENCE in screen_text(app), "the sentence")
         assert "Lower classifier_rate" in screen_text(app)
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_live_has_sentence_advice_and_place(alarmed: Path, size: tuple[int, int]) -> None:
-    app = make_app(alarmed, "ccc333")
-    async with app.run_test(size=size) as pilot:
-        await wait_until(pilot, lambda: SENTENCE in screen_text(app), "the sentence")
-        await wait_until(pilot, lambda: "┊! collapse" in screen_text(app), "its place on the chart")
-        assert "Lower classifier_rate" in screen_text(app)
-
-
-async def test_an_alarm_that_ends_disappears(alarmed: Path, app: ClarinetApp) -> None:
-    from clarinet_tui.runs.directory import RunDirectory
-
-    async with app.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: "! collapse" in screen_text(app), "the alarm")
         raise_alarm(RunDirectory(alarmed, "ccc333"), over=True)
         await wait_until(pilot, lambda: "collapse" not in screen_text(app), "its end")
 

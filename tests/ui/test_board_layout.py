@@ -9,7 +9,7 @@ from clarinet_tui.analysis.board import Board, make_board
 from clarinet_tui.history.queries import list_runs
 from clarinet_tui.ui.text.board import (
     BoardLayout,
-    LayoutRow,
+    BoardLine,
     cell_query,
     format_seeds,
     latex_file_name,
@@ -28,36 +28,45 @@ def board(tmp_path: Path) -> Board:
     return make_board(read_runs(tmp_path), preset="smoke")
 
 
-def cell_text(row: LayoutRow, column: int) -> str:
-    return "".join(text for text, _ in row.cells[column + 1])
+def cell_text(line: BoardLine, column: int) -> str:
+    return "".join(text for text, _ in line.cells[column + 1])
 
 
-def row_of(shown: BoardLayout, table: int, task: str) -> LayoutRow:
-    return next(row for row in shown.tables[table].rows if row.task == task)
+def row_of(shown: BoardLayout, table: int, task: str) -> BoardLine:
+    return next(line for line in shown.lines if (line.table, line.task) == (table, task))
+
+
+def titles_of(shown: BoardLayout) -> list[str]:
+    return ["".join(text for text, _ in line.title) for line in shown.lines if line.title]
 
 
 @pytest.mark.parametrize(
-    ("width", "complete", "spread"),
+    ("width", "complete", "spread", "unfinished"),
     [
-        (80, " 83.7±0.9|83.7", " 50.0 2/5|71.7"),
-        (120, " 83.7±0.9 5/5|83.7", " 50.0±63.6 2/5|71.7"),
-        (140, " 83.7±0.9 5/5|83.7 +0.0", " 50.0±63.6 2/5|71.7 -21.7"),
-        (200, " 83.7±0.9 5/5 | paper 83.7 +0.0", " 50.0±63.6 2/5 | paper 71.7 -21.7"),
+        (80, " 83.7±0.9|83.7", " 50.0 2/5|71.7", " 91.5 2/5|94.5▸"),
+        (120, " 83.7±0.9 5/5|83.7", " 50.0±63.6 2/5|71.7", " 91.5±0.7 2/5▸✗|94.5"),
+        (140, " 83.7±0.9 5/5|83.7 +0.0", " 50.0±63.6 2/5|71.7 -21.7", " 91.5±0.7 2/5▸✗|94.5 -3.0"),
+        (160, " 83.7±0.9 5/5 | paper 83.7", " 50.0±63.6 2/5 | paper 71.7", " 91.5±0.7 2/5▸✗ | paper 94.5"),
+        (
+            200,
+            " 83.7±0.9 5/5 | paper 83.7 +0.0",
+            " 50.0±63.6 2/5 | paper 71.7 -21.7",
+            " 91.5±0.7 2/5▸✗ | paper 94.5 -3.0",
+        ),
     ],
 )
-def test_a_cell_shows_as_much_as_fits(board: Board, width: int, complete: str, spread: str) -> None:
+def test_a_cell_shows_as_much_as_fits(board: Board, width: int, complete: str, spread: str, unfinished: str) -> None:
     shown = layout_board(board, width, 24)
-    assert cell_text(row_of(shown, 0, "U->M"), 4) == complete
-    assert cell_text(row_of(shown, 0, "M->m"), 4) == spread
+    texts = [cell_text(row_of(shown, 0, task), 4) for task in ("U->M", "M->m", "M->U")]
+    assert texts == [complete, spread, unfinished]
 
 
-@pytest.mark.parametrize("width", [*range(20, 230, 7), 230])
-def test_nothing_is_cut_in_the_middle(board: Board, width: int) -> None:
-    shown = layout_board(board, width, 40)
-    for table in shown.tables:
-        for row in table.rows:
-            for place in row.cells[1:]:
-                assert len("".join(text for text, _ in place).rstrip()) <= shown.column_width
+def test_nothing_is_cut_in_the_middle(board: Board) -> None:
+    for width in (*range(20, 230, 7), 230):
+        shown = layout_board(board, width, 40)
+        for line in shown.lines:
+            for column in range(len(line.cells) - 1):
+                assert len(cell_text(line, column).rstrip()) <= shown.column_width
 
 
 def test_decimal_points_align_with_those_of_tasks_that_the_paper_does_not_have(tmp_path: Path) -> None:
@@ -71,13 +80,8 @@ def test_decimal_points_align_with_those_of_tasks_that_the_paper_does_not_have(t
 def test_empty_cells_and_averages_align(board: Board) -> None:
     shown = layout_board(board, 160, 48)
     assert cell_text(row_of(shown, 0, "U->M"), 0) == "    – | paper 51.9"
-    assert cell_text(shown.tables[0].rows[-1], 0) == "    – | paper 60.6"
-
-
-def test_states_have_glyphs_where_there_is_room(board: Board) -> None:
-    assert cell_text(row_of(layout_board(board, 80, 24), 0, "M->U"), 4) == " 91.5 2/5|94.5▸"
-    assert cell_text(row_of(layout_board(board, 120, 24), 0, "M->U"), 4) == " 91.5±0.7 2/5▸✗|94.5"
-    assert cell_text(row_of(layout_board(board, 160, 24), 0, "M->U"), 4) == " 91.5±0.7 2/5▸✗ | paper 94.5"
+    average = [line for line in shown.lines if line.table == 0 and line.row is not None][-1]
+    assert cell_text(average, 0) == "    – | paper 60.6"
 
 
 def test_the_best_of_a_row_is_strong_and_an_unfinished_one_is_not(board: Board) -> None:
@@ -92,29 +96,23 @@ def test_distances_are_faint_unless_the_preset_is_that_of_the_paper(board: Board
     assert distance[1] == "faint"
     paper = layout_board(replace(board, preset="paper"), 200, 48)
     assert row_of(paper, 0, "U->M").cells[5][-1][1] == "good"
-    assert "not that of the paper's numbers" in "".join(
-        text for text, _ in layout_board(board, 160, 24).tables[0].title
-    )
+    assert "not that of the paper's numbers" in titles_of(layout_board(board, 160, 24))[0]
 
 
-def test_the_own_method_and_its_controls_have_a_table(tmp_path: Path) -> None:
+def test_other_methods_have_tables_of_their_own(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "own1", [95.0], method="basset", seed=1)
+    make_trained_run(tmp_path, "ref1", [95.0], method="cdan-e", seed=1)
     board = make_board(read_runs(tmp_path))
-    assert [table.title for table in board.tables][2:] == ["BASSET and its controls"]
-    assert board.tables[2].methods == ("basset", "fwd+basset", "fwd+basset-kept")
-    titles = ["".join(text for text, _ in table.title) for table in layout_board(board, 160, 48).tables]
-    assert ["| paper" in title for title in titles] == [True, True, False], "it has no published numbers"
+    assert [table.title for table in board.tables][2] == "BASSET and its controls"
+    shown = layout_board(board, 80, 24)
+    assert shown.methods[2:] == (("basset", "fwd+basset", "fwd+basset-kept"), ("cdan-e",))
+    assert ["| paper" in title for title in titles_of(shown)] == [True, True, False, False], "not published"
+    assert cell_text(row_of(shown, 3, "U->M"), 0) == " 95.0 1/5"
 
 
 def test_tasks_have_gaps_where_everything_fits(board: Board) -> None:
-    assert [layout_board(board, 200, height).gap for height in (60, 40, 24, 14)] == [1, 1, 0, 0]
-
-
-def test_other_methods_have_their_own_table(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "ref1", [95.0], method="cdan-e", seed=1)
-    shown = layout_board(make_board(read_runs(tmp_path)), 80, 24)
-    assert [table.methods for table in shown.tables][2:] == [("cdan-e",)]
-    assert cell_text(row_of(shown, 2, "U->M"), 0) == " 95.0 1/5"
+    tasks = [[bool(line.task) for line in layout_board(board, 200, height).lines[2:5]] for height in (60, 40, 24, 14)]
+    assert tasks == [[True, False, True]] * 2 + [[True] * 3] * 2
 
 
 def test_the_command_and_the_file_are_named_after_the_board(board: Board, tmp_path: Path) -> None:
@@ -131,9 +129,5 @@ def test_the_query_finds_every_run_of_a_cell(board: Board, tmp_path: Path) -> No
 
 
 def test_seeds_are_formatted_as_list_or_range() -> None:
-    assert [format_seeds(seeds) for seeds in ((3,), (1, 2), (1, 2, 3, 4), (2, 4, 5))] == [
-        "3",
-        "1 and 2",
-        "1 to 4",
-        "2, 4 and 5",
-    ]
+    texts = [format_seeds(seeds) for seeds in ((3,), (1, 2), (1, 2, 3, 4), (2, 4, 5))]
+    assert texts == ["3", "1 and 2", "1 to 4", "2, 4 and 5"]

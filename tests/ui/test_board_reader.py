@@ -8,8 +8,7 @@ import pytest
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.ui.feed.board_reader import READ_SECONDS, BoardReader
-from clarinet_tui.ui.feed.history_reader import HistoryReader
+from clarinet_tui.ui.feed.history_reader import READ_SECONDS, BoardReader, HistoryReader
 from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, ViewRequest
 from tests.support.events import evaluation, step
 from tests.support.histories import open_history, write_events
@@ -46,10 +45,7 @@ def test_without_a_history_there_is_the_board_of_the_paper(tmp_path: Path) -> No
     assert seen is not None
     assert (seen.board.preset, seen.is_complete, seen.runs) == ("quick", True, 0)
     assert seen.board.cells["clarinet", "U->M"].published
-
-
-def test_no_board_is_read_without_a_request(tmp_path: Path) -> None:
-    assert BoardReader(tmp_path).read(None, None) is None
+    assert BoardReader(tmp_path).read(None, None) is None, "no board is read without a request"
 
 
 def test_many_runs_are_read_in_several_steps(tmp_path: Path, db: Database) -> None:

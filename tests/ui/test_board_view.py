@@ -1,41 +1,28 @@
 """The board view: its numbers, cursor and keys, and the runs that it queues."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
+from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.screens.board import BoardScreen
-from clarinet_tui.ui.screens.dialogs import ConfirmDialog, TextDialog
 from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.run_table import RunTable
-from tests.support.app import SIZES, make_app, screen_text, wait_until
+from tests.support.app import SIZES, SMALL, WIDE, OpenedApp, expect_text, open_app, screen_text, wait_until
 from tests.support.trained_runs import make_trained_run
-from tests.support.ui_queue import dismissed, hold_queue, queue_of, waiting
+from tests.support.ui_queue import waiting
 from tests.support.ui_runs import board_runs
 
 FRAMES = "│▌▁▂▃▄▅▆▇█"
 """Lines and scroll bars."""
 
 
-@pytest.fixture
-def held(runs_dir: Path) -> Iterator[Path]:
-    """A runs directory whose queue is paused."""
-    runs_dir.mkdir()
-    hold_queue(runs_dir)
-    yield from dismissed(runs_dir)
+def open_board(runs_dir: Path, text: str = "2/5", size: tuple[int, int] = WIDE) -> OpenedApp:
+    return open_app(runs_dir, view="5", text=text, size=size, notifications=True)
 
 
-async def opened(pilot: Pilot[None], text: str = "2/5") -> BoardTable:
-    app = pilot.app
-    assert isinstance(app, ClarinetApp)
-    await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested, "the history")
-    await pilot.press("5")
-    await wait_until(pilot, lambda: text in screen_text(app), "the board")
-    await wait_until(pilot, lambda: app.state.machine, "the machine")
+def board_table(app: ClarinetApp) -> BoardTable:
     return app.screen.query_one(BoardTable)
 
 
@@ -50,14 +37,11 @@ def line_of(app: ClarinetApp, text: str) -> str:
 
 @pytest.mark.parametrize(("size", "published"), [((80, 24), "|83.7"), ((160, 48), "– | paper 83.7")])
 async def test_an_empty_history_shows_the_paper_and_the_first_step(
-    app: ClarinetApp, size: tuple[int, int], published: str
+    runs_dir: Path, size: tuple[int, int], published: str
 ) -> None:
-    async with app.run_test(size=size) as pilot:
-        await opened(pilot, "No runs yet")
-        text = screen_text(app)
-        assert published in text
-        assert "f queues the missing seeds of this cell" in text
-        assert "quick" in text
+    async with open_board(runs_dir, "No runs yet", size) as (app, _):
+        for text in (published, "f queues the missing seeds of this cell", "quick"):
+            assert text in screen_text(app)
 
 
 @pytest.mark.parametrize(
@@ -71,23 +55,16 @@ async def test_an_empty_history_shows_the_paper_and_the_first_step(
 )
 async def test_cells_show_mean_seeds_states_and_difference(runs_dir: Path, width: int, cells: tuple[str, ...]) -> None:
     board_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(width, 48)) as pilot:
-        await opened(pilot)
-        text = screen_text(app)
-        for cell in cells:
-            assert cell in text
-        assert "smoke 22" in text
-        assert "quick 1" in text
-        assert "Ablations" in text
+    async with open_board(runs_dir, size=(width, 48)) as (app, _):
+        for text in (*cells, "smoke 22", "quick 1", "Ablations"):
+            assert text in screen_text(app)
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_detail_of_the_cell_under_the_cursor(runs_dir: Path, size: tuple[int, int]) -> None:
     board_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=size) as pilot:
-        table = await opened(pilot)
+    async with open_board(runs_dir, size=size) as (app, pilot):
+        table = board_table(app)
         await pilot.press("right", "right", "l", "l", "l")
         assert table.cell == ("clarinet", "U->M")
         text = screen_text(app)
@@ -102,55 +79,34 @@ async def test_the_detail_of_the_cell_under_the_cursor(runs_dir: Path, size: tup
         assert table.cell == ("gac+cdan-e", "U->M")
 
 
-async def test_down_and_a_key_lead_to_the_ablations(runs_dir: Path) -> None:
+async def test_keys_and_clicks_move_the_cursor_through_both_tables(runs_dir: Path) -> None:
     board_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(80, 24)) as pilot:
-        table = await opened(pilot)
+    async with open_board(runs_dir, size=SMALL) as (app, pilot):
+        table = board_table(app)
         assert "|2.4" not in screen_text(app)
         await pilot.press(*"jjjjj")
         assert table.cell == ("gac", "Y->S")
         await pilot.press("j")
         assert table.cell == ("clarinet-ce", "U->M")
-        await wait_until(pilot, lambda: "C w/o T" in screen_text(app))
+        await expect_text(pilot, "C w/o T")
         await pilot.press("a")
         assert table.cell == ("gac", "U->M")
-        await wait_until(pilot, lambda: "One step against two" in screen_text(app))
-        await pilot.press("G")
-        assert table.cell == ("clarinet", "Y->S")
-        await wait_until(pilot, lambda: "Avg." in screen_text(app), "the averages with the last task")
-
-
-async def test_one_click_moves_the_cursor_and_two_open_the_cell(runs_dir: Path) -> None:
-    board_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(80, 24)) as pilot:
-        table = await opened(pilot)
+        await expect_text(pilot, "One step against two")
         await pilot.click(BoardTable, offset=(70, 3))
         assert table.cell == ("clarinet", "M->U")
         await pilot.click(BoardTable, offset=(2, 0))
         assert table.cell == ("clarinet", "M->U"), "titles and labels are no cells"
+        await pilot.press("G")
+        assert table.cell == ("clarinet", "Y->S")
+        await expect_text(pilot, "Avg.")
+        await pilot.press("g")
         await pilot.click(BoardTable, offset=(70, 4), times=2)
         await wait_until(pilot, lambda: app.current_mode == "history", "History")
 
 
-async def test_a_click_at_the_edge_of_a_cell_selects_it(runs_dir: Path) -> None:
-    board_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(160, 48)) as pilot:
-        table = await opened(pilot)
-        edge = table.gutter.left + table._board.label_width + 4 * table._board.column_width
-        await pilot.click(BoardTable, offset=(edge, 2))
-        assert table.cell == ("clarinet", "U->M")
-        await pilot.click(BoardTable, offset=(edge - 1, 2))
-        assert table.cell == ("gac+cdan-e", "U->M")
-
-
 async def test_a_narrow_terminal_scrolls_through_the_methods(runs_dir: Path) -> None:
     board_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(50, 24)) as pilot:
-        await opened(pilot, "GAC+DANN")
+    async with open_board(runs_dir, "GAC+DANN", (50, 24)) as (app, pilot):
         assert "CLARINET" not in screen_text(app).split("Ablations")[0]
         await pilot.press("l", "l", "l", "l")
         await wait_until(pilot, lambda: "CLARINET" in screen_text(app).split("Ablations")[0], "the last method")
@@ -159,31 +115,38 @@ async def test_a_narrow_terminal_scrolls_through_the_methods(runs_dir: Path) -> 
 
 async def test_enter_shows_the_runs_of_the_cell(runs_dir: Path) -> None:
     board_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(160, 48)) as pilot:
-        await opened(pilot)
+    async with open_board(runs_dir) as (app, pilot):
         await pilot.press("enter")
-        await wait_until(pilot, lambda: app._notifications, "the notice that this cell has none")
-        await pilot.press("l", "l", "l", "l", "enter")
+        await expect_text(pilot, "This cell has no runs yet")
+        table = board_table(app)
+        edge = table.gutter.left + table._board.label_width + 4 * table._board.column_width
+        for offset, method in ((edge - 1, "gac+cdan-e"), (edge, "clarinet")):
+            await pilot.click(BoardTable, offset=(offset, 2))
+            assert table.cell == (method, "U->M")
+        await pilot.press("enter")
         await wait_until(pilot, lambda: app.current_mode == "history", "History")
-        await wait_until(pilot, lambda: "6 match" in screen_text(app), "the filter")
+        await expect_text(pilot, "6 match")
         assert "method:clarinet task:U->M preset:smoke" in screen_text(app)
         assert "odd1" in screen_text(app)
         assert isinstance(app.focused, RunTable)
         await pilot.press("escape")
-        await wait_until(pilot, lambda: "gum1" in screen_text(app), "all runs again")
+        await expect_text(pilot, "gum1")
 
 
 async def test_presets_rules_and_seed_counts_can_be_selected(runs_dir: Path) -> None:
     board_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(160, 48)) as pilot:
-        await opened(pilot)
+    async with open_board(runs_dir) as (app, pilot):
         for title in ("ORACLE SELECTION", "complementary risk", "information on the target", "last epoch, as"):
             await pilot.press("o")
             await wait_until(pilot, lambda title=title: title in line_of(app, "One step against two"), title)  # type: ignore[misc]
-        await pilot.press("minus", "minus", "minus")
-        await wait_until(pilot, lambda: "91.5±0.7 2/2" in screen_text(app), "two seeds")
+        await pilot.press("minus", "l", "l", "l", "l", "j")
+        await expect_text(pilot, "2/4")
+        await pilot.press("f")
+        await expect_text(pilot, "No seed of CLARINET on M→U")
+        (notice,) = app._notifications
+        assert "1 failed, stopped or lost: enter shows them, r in History resumes them" in notice.message
+        await pilot.press("minus", "minus")
+        await expect_text(pilot, "91.5±0.7 2/2")
         await pilot.press("p", "p", "p", "p")
         await wait_until(pilot, lambda: "70.0     1/2" in line_of(app, "Y→D"), "the quick run")
         assert "not the protocol of the published numbers" in screen_text(app)
@@ -195,106 +158,67 @@ async def test_presets_rules_and_seed_counts_can_be_selected(runs_dir: Path) -> 
 async def test_missing_seeds_are_queued_with_the_settings_of_existing_runs(held: Path) -> None:
     for seed in (1, 3):
         make_trained_run(held, f"cum{seed}", [80.0 + seed], seed=seed, epochs=9, device="cpu", name=f"first {seed}")
-    app = make_app(held)
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        await opened(pilot)
+    async with open_board(held, size=SMALL) as (app, pilot):
+        await wait_until(pilot, lambda: app.state.machine, "the machine")
         await pilot.press("l", "l", "l", "l", "f")
-        await wait_until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
-        text = screen_text(app)
-        assert "Queue 3 runs?" in text
-        assert "seeds 2, 4 and 5" in text
-        assert "Preset smoke with" in text
-        assert "as in the existing runs" in text
-        assert "MNIST is missing" in text
+        await expect_text(pilot, "Queue 3 runs?")
+        for text in ("seeds 2, 4 and 5", "Preset smoke with", "as in the existing runs", "MNIST is missing"):
+            assert text in screen_text(app)
         await pilot.press("n")
         assert not waiting(held)
         await pilot.press("f", "y", "f")
         await wait_until(pilot, lambda: len(waiting(held)) == 3, "the queue")
-        await wait_until(pilot, lambda: "3 runs are queued" in screen_text(app), "the notice")
+        await expect_text(pilot, "3 runs are queued")
         configs = [RunDirectory(held, run).read_config() for run in waiting(held)]
         assert [(one.seed, one.epochs, one.preset, one.device, one.name) for one in configs] == [
             (seed, 9, "smoke", "auto", "") for seed in (2, 4, 5)
         ]
         assert {(one.method, one.task) for one in configs} == {("clarinet", "U->M")}
-        await wait_until(pilot, lambda: "2/5|83.7◦" in screen_text(app), "the queued seeds on the board")
+        await expect_text(pilot, "2/5|83.7◦")
         await pilot.press("f")
-        await wait_until(pilot, lambda: "No seed of CLARINET on U→M" in screen_text(app), "the refusal")
+        await expect_text(pilot, "No seed of CLARINET on U→M")
         assert len(waiting(held)) == 3
-        assert not any(entry.paused for entry in queue_of(held).entries)
+        assert not any(entry.paused for entry in read_queue(held).entries)
 
 
 async def test_filling_a_table_queues_first_seeds_first(held: Path) -> None:
-    app = make_app(held)
-    async with app.run_test(size=(160, 48)) as pilot:
-        table = await opened(pilot, "No runs yet")
+    async with open_board(held, "No runs yet") as (app, pilot):
         await pilot.press("minus", "minus", "minus", "a", "F")
-        await wait_until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
-        assert "Queue 36 runs?" in screen_text(app)
+        await expect_text(pilot, "Queue 36 runs?")
         assert "And 14 more cells." in screen_text(app)
-        assert table.table_methods == ("clarinet-ce", "clarinet-no-t", "clarinet")
         await pilot.press("y")
         await wait_until(pilot, lambda: len(waiting(held)) == 36, "the queue")
         configs = [RunDirectory(held, run).read_config() for run in waiting(held)]
         assert [one.seed for one in configs] == [1] * 18 + [2] * 18
         assert {one.preset for one in configs} == {"quick"}
-
-
-async def test_failed_seeds_are_not_missing_and_the_notice_explains_it(runs_dir: Path) -> None:
-    board_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await opened(pilot)
-        await pilot.press("minus", "l", "l", "l", "l", "j")
-        await wait_until(pilot, lambda: "2/4" in screen_text(app), "four seeds")
-        await pilot.press("f")
-        await wait_until(pilot, lambda: app._notifications, "the advice")
-        (notice,) = app._notifications
-        assert "1 failed, stopped or lost: enter shows them, r in History resumes them" in notice.message
-        assert isinstance(app.screen, BoardScreen)
+        assert {one.method for one in configs} == {"clarinet-ce", "clarinet-no-t", "clarinet"}
 
 
 async def test_latex_is_written_copied_and_replaced_after_a_question(runs_dir: Path) -> None:
     board_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        await opened(pilot)
-        await pilot.press("w")
-        await wait_until(pilot, lambda: isinstance(app.screen, TextDialog), "the name")
-        await pilot.press("enter")
-        await wait_until(pilot, lambda: "Written: board-smoke.tex" in screen_text(app), "the notice")
+    async with open_board(runs_dir, size=SMALL) as (app, pilot):
+        await pilot.press("w", "home", *"nowhere/", "enter")
+        await expect_text(pilot, "nowhere: cannot be written")
+        await pilot.press("w", "enter")
+        await expect_text(pilot, "Written: board-smoke.tex")
         written = Path("board-smoke.tex").read_text()
         assert r"\begin{table}" in written
         assert "% runs: U->M clarinet: cum1 cum2 cum3 cum4 cum5" in written
         await pilot.press("Y")
         await wait_until(pilot, lambda: app.clipboard == written, "the copy")
         Path("board-smoke.tex").write_text("mine")
-        await pilot.press("w")
-        await wait_until(pilot, lambda: isinstance(app.screen, TextDialog), "the name")
-        await pilot.press("enter")
-        await wait_until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
+        await pilot.press("w", "enter")
+        await expect_text(pilot, "Replace board-smoke.tex?")
         await pilot.press("n")
         assert Path("board-smoke.tex").read_text() == "mine"
         await pilot.press("w", "enter")
-        await wait_until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
+        await expect_text(pilot, "Replace board-smoke.tex?")
         await pilot.press("y")
         await wait_until(pilot, lambda: Path("board-smoke.tex").read_text() == written, "the new table")
 
 
-async def test_a_missing_directory_is_reported(runs_dir: Path) -> None:
-    board_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        await opened(pilot)
-        await pilot.press("w")
-        await wait_until(pilot, lambda: isinstance(app.screen, TextDialog), "the name")
-        await pilot.press("home", *"nowhere/", "enter")
-        await wait_until(pilot, lambda: "nowhere: cannot be written" in screen_text(app), "the sentence")
-
-
 async def test_a_run_that_ends_changes_its_cell(runs_dir: Path) -> None:
     make_trained_run(runs_dir, "cum1", [84.0], seed=1)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot, "84.0 1/5")
+    async with open_board(runs_dir, "84.0 1/5", SMALL) as (_, pilot):
         make_trained_run(runs_dir, "cum2", [83.0], seed=2)
-        await wait_until(pilot, lambda: "83.5 2/5" in screen_text(app), "the second seed")
+        await expect_text(pilot, "83.5 2/5")

@@ -6,7 +6,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.geometry import Offset
 
-from clarinet_tui.chart.cells import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyphs_for
+from clarinet_tui.chart.cells import BRAILLE, QUADRANTS, GlyphSet
 from clarinet_tui.chart.curve import Curve, ReferenceLine
 from clarinet_tui.chart.render import ChartSpec, RenderedChart, render_chart
 from clarinet_tui.ui.widgets import chart
@@ -14,6 +14,9 @@ from clarinet_tui.ui.widgets.chart import Chart, legend_entries
 from tests.support.app import screen_text
 
 X = np.arange(5000.0)
+FLAT = np.full(X.size, 5.0)
+MEAN = Curve.through(X, FLAT, name="mean", colour_index=0)
+BAND = Curve.through(X, FLAT - 3, FLAT - 3, FLAT + 3, colour_index=0, filled=True)
 
 
 def noisy(count: int = 4) -> tuple[Curve, ...]:
@@ -63,16 +66,10 @@ async def test_keys_zoom_pan_scale_smooth_and_reset() -> None:
         await pilot.press("0")
         assert app.chart.view.shows_all
         assert len(app.messages) >= 5
-
-
-async def test_following_moves_with_the_newest_point() -> None:
-    app = ChartApp((Curve.through(X, X, name="a"),))
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.chart.focus()
         await pilot.press("f")
         span = app.chart.window[1] - app.chart.window[0]
-        app.chart.lines = (Curve.through(np.arange(6000), np.arange(6000), name="a"),)
-        assert app.chart.window == (5999 - span, 5999)
+        app.chart.lines = (Curve.through(np.arange(6000), np.arange(6000)),)
+        assert app.chart.window == (5999 - span, 5999), "the newest point stays visible"
 
 
 async def test_the_crosshair_shows_values_and_pans_the_window() -> None:
@@ -104,12 +101,6 @@ async def test_the_mouse_zooms_drags_and_moves_the_crosshair() -> None:
         assert app.chart.window[0] > start
 
 
-async def test_an_empty_chart_has_a_text() -> None:
-    app = ChartApp(())
-    async with app.run_test(size=(80, 24)):
-        assert "no data yet" in screen_text(app)
-
-
 async def test_every_theme_and_size_can_be_drawn() -> None:
     app = ChartApp(noisy(2), QUADRANTS)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -119,6 +110,9 @@ async def test_every_theme_and_size_can_be_drawn() -> None:
                 await pilot.resize_terminal(*size)
                 await pilot.pause()
         assert "▀" in screen_text(app) or "▄" in screen_text(app)
+        app.chart.lines = ()
+        await pilot.pause()
+        assert "no data yet" in screen_text(app)
 
 
 async def test_a_redraw_renders_the_chart_once_for_all_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,22 +132,9 @@ async def test_a_redraw_renders_the_chart_once_for_all_its_rows(monkeypatch: pyt
         assert len(rendered) == 5
 
 
-def test_glyphs_depend_on_the_terminal() -> None:
-    assert glyphs_for({"TERM": "xterm-256color"}) is BRAILLE
-    assert glyphs_for({"TERM": "linux"}) is HALVES
-    assert glyphs_for({"TERM": "linux", "CLARINET_GLYPHS": "quadrants"}) is QUADRANTS
-    assert glyphs_for({"TERM": "xterm", "LANG": "C"}) is QUADRANTS
-    assert glyphs_for({"TERM": "xterm", "LANG": "C", "LC_ALL": "en_US.UTF-8"}) is BRAILLE
-    assert glyphs_for({"TERM": "screen", "LANG": "C.utf8"}) is BRAILLE
-
-
 async def test_band_is_tinted_with_the_colour_of_its_line() -> None:
-    flat = np.full(X.size, 5.0)
-    app = ChartApp((Curve.through(X, flat, name="mean", colour_index=0),))
-    app.chart.references = (
-        Curve.through(X, flat - 3, flat - 3, flat + 3, colour_index=0, filled=True),
-        ReferenceLine(9.5, "published 9.5"),
-    )
+    app = ChartApp((MEAN,))
+    app.chart.references = (BAND, ReferenceLine(9.5, "published 9.5"))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert "published 9.5" in screen_text(app)
@@ -162,10 +143,7 @@ async def test_band_is_tinted_with_the_colour_of_its_line() -> None:
 
 
 def test_legend_shows_the_band_at_the_crosshair_and_named_bands() -> None:
-    flat = np.full(X.size, 5.0)
-    mean = Curve.through(X, flat, name="mean", colour_index=0)
-    band = Curve.through(X, flat - 3, flat - 3, flat + 3, colour_index=0, filled=True)
-    other_seeds = Curve.through(X, flat, flat, flat + 1, name="other\x1b seeds", filled=True)
-    first, second = legend_entries((mean,), 500.0, (band, other_seeds))
+    other_seeds = Curve.through(X, FLAT, FLAT, FLAT + 1, name="other\x1b seeds", filled=True)
+    first, second = legend_entries((MEAN,), 500.0, (BAND, other_seeds))
     assert first.value == "5 (2…8)"
     assert (second.marker, second.name, second.value) == ("░", "other seeds", "")

@@ -20,11 +20,9 @@ from clarinet_tui.ui.themes import THEMES
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.comparison import CompareCharts
 from clarinet_tui.ui.widgets.styled_text import StyledText
-from tests.support.app import SIZES, make_app, screen_text, wait_until
+from tests.support.app import SIZES, WIDE, OpenedApp, expect_text, open_app, screen_text, wait_until
 from tests.support.trained_runs import read_runs
 from tests.support.ui_runs import five_seeds, more_epochs, three_runs, write_family_run
-
-WIDE = (160, 48)
 
 
 def compared(app: ClarinetApp) -> ComparisonSnapshot:
@@ -33,16 +31,14 @@ def compared(app: ClarinetApp) -> ComparisonSnapshot:
     return app.state.snapshot.comparison
 
 
-async def opened(app: ClarinetApp, pilot: Pilot[None], *keys: str, words: str = "arget accuracy %") -> None:
-    await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested, "the history")
-    await pilot.press(*(keys or ("4",)))
-    await wait_until(pilot, lambda: words in screen_text(app), words)
+def open_compare(runs_dir: Path, text: str = "arget accuracy %", size: tuple[int, int] = WIDE) -> OpenedApp:
+    return open_app(runs_dir, view="4", text=text, size=size)
 
 
-async def select_all(app: ClarinetApp, pilot: Pilot[None], words: str) -> None:
+async def select_all(pilot: Pilot[None], text: str) -> None:
     """Clear both queries, so that every method of both families is compared."""
     await pilot.press("slash", "ctrl+u", "enter", "ctrl+u", "enter")
-    await wait_until(pilot, lambda: words in screen_text(app), words)
+    await expect_text(pilot, text)
 
 
 def sides(app: ClarinetApp) -> tuple[Chart, Chart]:
@@ -53,9 +49,7 @@ def sides(app: ClarinetApp) -> tuple[Chart, Chart]:
 @pytest.mark.parametrize("size", SIZES)
 async def test_both_sides_have_the_same_axes_and_crosshairs_in_step(runs_dir: Path, size: tuple[int, int]) -> None:
     five_seeds(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=size) as pilot:
-        await opened(app, pilot)
+    async with open_compare(runs_dir, size=size) as (app, pilot):
         left, right = sides(app)
         assert left.axes is not None
         assert right.axes is not None
@@ -75,23 +69,26 @@ async def test_the_default_selection_is_described(runs_dir: Path) -> None:
     write_family_run(runs_dir, "old2", "gac+dan", 1, task="M->U", age=9000)
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     write_family_run(runs_dir, "new1", "clarinet", 1, task="S->M", age=10)
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
+    async with open_compare(runs_dir) as (app, _):
         text = screen_text(app)
         assert "U→M smoke  5 one-step and 5 two-step runs · newest task with both families" in text
         assert compared(app).queries == ("task:U->M preset:smoke state:finished,running",) * 2
 
 
-async def test_the_numbers_are_those_of_the_command_line(
+async def test_all_methods_are_shown_with_the_numbers_of_the_command_line(
     runs_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     five_seeds(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
-        await select_all(app, pilot, "5 one-step and 15 two-step runs · selected by queries")
+    async with open_compare(runs_dir) as (app, pilot):
+        left, right = sides(app)
+        assert (len(left.lines), len(right.lines)) == (1, 1), "CLARINET and GAC+CDAN_E"
+        await select_all(pilot, "5 one-step and 15 two-step runs · selected by queries")
+        await wait_until(pilot, lambda: (len(left.lines), len(right.lines)) == (1, 3), "all methods")
         text = screen_text(app)
+        await pilot.press("v")
+        await wait_until(pilot, lambda: len(left.lines) == 4)
+        assert not right.display
+        assert len({line.colour_index for line in left.lines}) == 4
     monkeypatch.setattr(sys, "argv", ["clarinet", "compare", "--one-step", "", "--two-step", "", "--json"])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -111,37 +108,40 @@ async def test_it_starts_with_an_existing_difference(runs_dir: Path) -> None:
     write_family_run(runs_dir, "one1", "clarinet", 1)
     write_family_run(runs_dir, "two1", "gac+dan", 2)
     write_family_run(runs_dir, "two2", "gac+dann", 1)
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
+    async with open_compare(runs_dir) as (app, pilot):
         assert "no pairs" in screen_text(app)
-        await wait_until(pilot, lambda: "CLARINET minus ◆ GAC+DANN" in screen_text(app), "the pair's detail")
+        await expect_text(pilot, "CLARINET minus ◆ GAC+DANN")
 
 
 async def test_text_colours_follow_the_theme(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
-    app = make_app(runs_dir)
 
-    def coloured(words: str, palette: str) -> bool:
+    def is_coloured(app: ClarinetApp, words: str, palette: str) -> bool:
         shown = app.screen.query_one(words, StyledText).content
         assert isinstance(shown, Content)
         return not {str(span.style) for span in shown.spans}.isdisjoint(PALETTES[palette])
 
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
+    async with open_compare(runs_dir) as (app, pilot):
         for theme in THEMES:
             app.theme = theme.name
             palette = theme.variables["chart-palette"]
             for words in ("#difference-table", "#difference-detail", "#difference-summary"):
-                await wait_until(pilot, partial(coloured, words, palette), words)
+                await wait_until(pilot, partial(is_coloured, app, words, palette), words)
 
 
-async def test_bands_and_single_runs_can_be_hidden(runs_dir: Path) -> None:
+async def test_keys_change_the_axis_the_band_and_the_metric(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
-        left, _ = sides(app)
+    async with open_compare(runs_dir) as (app, pilot):
+        left, right = sides(app)
+        begins = {}
+        for axis in ("samples", "epoch", "adaptation epoch", "device time", "iteration"):
+            await wait_until(pilot, lambda axis=axis: left.x_name == axis, axis)  # type: ignore[misc]
+            begins[axis] = (left.lines[0].x[0], right.lines[0].x[0])
+            await pilot.press("x")
+        assert begins["epoch"] == (1, 7), "a two-step run begins where its stage 1 has ended"
+        assert begins["adaptation epoch"] == (1, 1)
+        assert begins["device time"] == pytest.approx((1.0, 7.0))
+        assert begins["iteration"] == (10, 70)
         widths = []
         for name in ("± std", "95 % interval", "min–max"):
             assert f"band: {name}" in screen_text(app)
@@ -155,38 +155,12 @@ async def test_bands_and_single_runs_can_be_hidden(runs_dir: Path) -> None:
         await pilot.press("B")
         await pilot.pause()
         assert left.references == ()
-
-
-async def test_one_chart_or_two(runs_dir: Path) -> None:
-    five_seeds(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
-        left, right = sides(app)
-        assert (len(left.lines), len(right.lines)) == (1, 1), "CLARINET and GAC+CDAN_E"
-        await select_all(app, pilot, "15 two-step runs")
-        await wait_until(pilot, lambda: (len(left.lines), len(right.lines)) == (1, 3), "all methods")
-        await pilot.press("v")
-        await wait_until(pilot, lambda: len(left.lines) == 4)
-        assert not right.display
-        assert len({line.colour_index for line in left.lines}) == 4
-
-
-async def test_x_is_aligned_in_five_ways(runs_dir: Path) -> None:
-    five_seeds(runs_dir, ("clarinet", "gac+dann"))
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
-        left, right = sides(app)
-        begins = {}
-        for axis in ("samples", "epoch", "adaptation epoch", "device time", "iteration"):
-            await wait_until(pilot, lambda axis=axis: left.x_name == axis, axis)  # type: ignore[misc]
-            begins[axis] = (left.lines[0].x[0], right.lines[0].x[0])
-            await pilot.press("x")
-        assert begins["epoch"] == (1, 7), "a two-step run begins where its stage 1 has ended"
-        assert begins["adaptation epoch"] == (1, 1)
-        assert begins["device time"] == pytest.approx((1.0, 7.0))
-        assert begins["iteration"] == (10, 70)
+        await pilot.press("M", "M", "M")
+        await expect_text(pilot, "One-step: complementary loss")
+        assert left.scale == "symlog"
+        assert left.lines[0].x.size > 20
+        titles = {command.title for command in app.get_system_commands(app.screen)}
+        assert {"Band: 95 % interval", "X axis: samples", "Metric: Adversarial loss", "Pane: numbers"} <= titles
 
 
 async def test_too_many_runs_are_not_compared_while_a_query_is_typed(
@@ -194,31 +168,16 @@ async def test_too_many_runs_are_not_compared_while_a_query_is_typed(
 ) -> None:
     monkeypatch.setattr("clarinet_tui.ui.feed.compare_reader.MAX_RUNS", 9)
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot, words="10 runs match, at most 9 can be compared")
-
-
-async def test_another_metric_is_read(runs_dir: Path) -> None:
-    five_seeds(runs_dir, ("clarinet", "gac+dann"))
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
-        await pilot.press("M", "M", "M")
-        await wait_until(pilot, lambda: "One-step: complementary loss" in screen_text(app))
-        left, _ = sides(app)
-        assert left.scale == "symlog"
-        assert left.lines[0].x.size > 20
+    async with open_compare(runs_dir, "10 runs match, at most 9 can be compared") as (app, _):
+        assert not compared(app).parts
 
 
 async def test_the_cursor_moves_over_differences_of_all_tasks(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     write_family_run(runs_dir, "old1", "clarinet", 1, task="M->U", age=9000)
     write_family_run(runs_dir, "old2", "gac+dan", 1, task="M->U", age=9000)
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
-        await select_all(app, pilot, "M→U smoke")
+    async with open_compare(runs_dir) as (app, pilot):
+        await select_all(pilot, "M→U smoke")
         first = compared(app).parts[0].task_preset[0]
         await pilot.press("j")
         await wait_until(pilot, lambda: compared(app).part != compared(app).parts[0], "the other task")
@@ -228,33 +187,31 @@ async def test_the_cursor_moves_over_differences_of_all_tasks(runs_dir: Path) ->
         assert len(app.state.overlaid_runs) == 2 if first == "M->U" else 8
 
 
-async def test_queries_select_runs_and_errors_are_shown(runs_dir: Path) -> None:
+async def test_settings_are_listed_and_queries_select_runs(runs_dir: Path) -> None:
     five_seeds(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
+    async with open_compare(runs_dir, "settings only of GAC+CDAN_E   d lists them", (160, 60)) as (app, pilot):
+        assert "stage1.epochs" not in screen_text(app)
+        await pilot.press("d")
+        await expect_text(pilot, "stage1.epochs")
         await pilot.press("slash")
-        await wait_until(pilot, lambda: "one-step / task:U->M" in screen_text(app), "the queries in use")
+        await expect_text(pilot, "one-step / task:U->M")
         await pilot.press("enter", "ctrl+u", *"method:gac+dann", "enter")
-        await wait_until(
-            pilot, lambda: "5 one-step and 5 two-step runs · selected by queries" in screen_text(app), "one method"
-        )
+        await expect_text(pilot, "5 one-step and 5 two-step runs · selected by queries")
         assert app.state.compared_queries == ("task:U->M preset:smoke state:finished,running", "method:gac+dann")
         await pilot.press("slash", "ctrl+u", *"seed:9", "enter", "enter")
-        await wait_until(pilot, lambda: "No one-step run matches its query" in screen_text(app))
+        await expect_text(pilot, "No one-step run matches its query")
         await pilot.press("slash", "escape")
         words = "5 one-step and 5 two-step runs · newest task"
-        await wait_until(pilot, lambda: words in screen_text(app), "its own choice again")
+        await expect_text(pilot, words)
         assert "CLARINET minus ■ GAC+CDAN_E" in screen_text(app)
         assert app.state.compared_queries is None
 
 
 async def test_one_step_is_left_and_runs_selected_by_id_can_be_swapped(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    app = make_app(runs_dir, "bbb222", "aaa111")  # a two-step and a one-step run
-    async with app.run_test(size=WIDE) as pilot:
-        await wait_until(pilot, lambda: "■ aaa111" in screen_text(app), "the overlay")
-        await opened(app, pilot, "c", words="selected by id")
+    async with open_app(runs_dir, "bbb222", "aaa111", text="■ aaa111") as (app, pilot):  # a two-step and a one-step run
+        await pilot.press("c")
+        await expect_text(pilot, "selected by id")
         assert compared(app).command == "clarinet compare aaa111 bbb222"
         await pilot.press("w")
         await wait_until(pilot, lambda: compared(app).request.runs == ("bbb222", "aaa111"))
@@ -263,9 +220,7 @@ async def test_one_step_is_left_and_runs_selected_by_id_can_be_swapped(runs_dir:
 async def test_only_new_evaluations_change_the_numbers(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     going = write_family_run(runs_dir, "clar6", "clarinet", 6, until=5, end="running", age=60)
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot, words="interim")
+    async with open_compare(runs_dir, "interim") as (app, pilot):
         before = compared(app)
         assert "not counted: clar6 is running" in screen_text(app)
         write_family_run(runs_dir, "else1", "clarinet", 1, task="S->M", age=10)
@@ -277,42 +232,13 @@ async def test_only_new_evaluations_change_the_numbers(runs_dir: Path) -> None:
 
 async def test_the_layout_is_saved(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
+    async with open_compare(runs_dir) as (app, pilot):
         await pilot.press("v", "b", "B", "x", "p")
-    app = make_app(runs_dir)
-    async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot)
+    async with open_compare(runs_dir) as (app, pilot):
         charts = app.screen.query_one(CompareCharts)
         await wait_until(pilot, lambda: charts.left.x_name == "epoch")
         assert (charts.band, charts.show_seeds, charts.overlaid) == ("interval", False, True)
         assert not app.screen.query_one("#numbers").display
-
-
-async def test_help_and_palette_list_every_key(runs_dir: Path) -> None:
-    five_seeds(runs_dir, ("clarinet", "gac+dann"))
-    app = make_app(runs_dir)
-    async with app.run_test(size=(100, 120)) as pilot:
-        await opened(app, pilot)
-        titles = {command.title for command in app.get_system_commands(app.screen)}
-        assert {"Band: 95 % interval", "X axis: samples", "Metric: Adversarial loss", "Pane: numbers"} <= titles
-        await pilot.press("question_mark")
-        await wait_until(pilot, lambda: "Select runs by queries" in screen_text(app))
-        for words in ("Next difference", "Copy the command line", "Show or hide single runs behind their mean"):
-            assert words in screen_text(app)
-
-
-async def test_settings_of_one_side_alone_are_counted_until_d_lists_them(runs_dir: Path) -> None:
-    five_seeds(runs_dir, ("clarinet", "gac+cdan-e"))
-    app = make_app(runs_dir)
-    async with app.run_test(size=(160, 60)) as pilot:
-        await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested, "the history")
-        await pilot.press("4")
-        await wait_until(pilot, lambda: "settings only of GAC+CDAN_E   d lists them" in screen_text(app), "the count")
-        assert "stage1.epochs" not in screen_text(app)
-        await pilot.press("d")
-        await wait_until(pilot, lambda: "stage1.epochs" in screen_text(app), "the settings")
 
 
 def test_sides_have_distinct_colours_also_beside_the_methods_of_the_paper(tmp_path: Path) -> None:

@@ -54,11 +54,8 @@ def test_fields_and_values(text: str, candidates: tuple[str, ...]) -> None:
     assert set(offered(text)) == set(candidates)
 
 
-def test_common_fields_are_offered_for_an_empty_query() -> None:
-    assert offered("")[:2] == offered("acc>80 ")[:2] == ("method:", "task:")
-
-
 def test_a_candidate_replaces_the_word_before_the_cursor() -> None:
+    assert offered("")[:2] == offered("acc>80 ")[:2] == ("method:", "task:")
     text = "acc>80 method:g seed:1"
     found = complete(text, text.index(" seed"), KNOWN)
     assert text[found.start : text.index(" seed")] == "g"
@@ -95,11 +92,16 @@ def test_the_selected_candidate_is_always_visible() -> None:
         assert len(format_candidates(candidates, chosen, 40).plain) <= 44
 
 
-async def test_tab_steps_through_the_candidates(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_errors_are_marked_and_tab_steps_through_the_candidates(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
-        await pilot.press("slash")
+        await pilot.press("slash", "space", "space", *"colour:x")
+        await wait_until(pilot, lambda: "^ expected a setting" in screen_text(app), "the problem")
+        lines = screen_text(app).splitlines()
+        place = next(number for number, line in enumerate(lines) if "^ " in line)
+        assert lines[place].index("^") == lines[place - 1].index("colour")
+        await pilot.press("escape", "slash")
         await wait_until(pilot, lambda: "method:  task:  state:" in screen_text(app), "the fields")
         await pilot.press(*"met", "tab")
         await wait_until(pilot, lambda: "/ method:" in screen_text(app), "the field")
@@ -116,14 +118,3 @@ async def test_tab_steps_through_the_candidates(app: ClarinetApp, runs_dir: Path
         await wait_until(pilot, lambda: "/ method:gac+cdan-e state:failed" in screen_text(app))
         await wait_until(pilot, lambda: "bbb222" in screen_text(app), "the run")
         assert "starting" not in screen_text(app)
-
-
-async def test_an_error_is_shown_below_its_position(app: ClarinetApp, runs_dir: Path) -> None:
-    three_runs(runs_dir)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
-        await pilot.press("slash", "space", "space", *"colour:x")
-        await wait_until(pilot, lambda: "^ expected a setting" in screen_text(app), "the problem")
-        lines = screen_text(app).splitlines()
-        place = next(number for number, line in enumerate(lines) if "^ " in line)
-        assert lines[place].index("^") == lines[place - 1].index("colour")

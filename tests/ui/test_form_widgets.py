@@ -16,7 +16,7 @@ from clarinet_tui.ui.text.launch import Choice, format_run_count
 from clarinet_tui.ui.widgets.key_footer import FooterKey, KeyFooter, fit_keys
 from clarinet_tui.ui.widgets.launch_fields import Choices
 from clarinet_tui.ui.widgets.pick_list import PickList
-from tests.support.app import make_app, screen_text, wait_until
+from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
 LETTERS = tuple(Choice(name, name * 8) for name in "abcdefg")
@@ -33,17 +33,17 @@ class WidgetApp(App[None]):
         yield from self._widgets
 
 
-@pytest.mark.parametrize(("width", "rows"), [(120, 1), (60, 2), (30, 4), (12, 7)])
-async def test_choices_are_in_columns_that_fit(width: int, rows: int) -> None:
+async def test_choices_are_in_columns_that_fit() -> None:
     choices = Choices(multiple=True)
     app = WidgetApp(choices)
-    async with app.run_test(size=(width, 10)) as pilot:
+    async with app.run_test(size=(120, 10)) as pilot:
         choices.show(LETTERS, ("b",))
-        await pilot.pause()
-        assert choices.size.height == rows
-        text = screen_text(app)
-        assert "■ bbbbbbbb" in text
-        assert text.count("□") == 6
+        for width, rows in ((120, 1), (60, 2), (30, 4), (12, 7)):
+            await pilot.resize_terminal(width, 10)
+            await pilot.pause()
+            assert choices.size.height == rows
+            assert "■ bbbbbbbb" in screen_text(app)
+            assert screen_text(app).count("□") == 6
 
 
 async def test_arrows_move_through_the_columns_and_to_the_next_field() -> None:
@@ -82,17 +82,6 @@ async def test_the_cursor_of_a_list_stays_on_its_line() -> None:
         assert lines.highlighted_id is None
         lines.show([("n", Content("n"))])
         assert lines.highlighted_id == "n"
-
-
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
-async def test_help_is_always_among_the_keys(runs_dir: Path, width: int) -> None:
-    three_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(width, 24)) as pilot:
-        await wait_until(pilot, lambda: "? Help" in screen_text(app).splitlines()[-1])
-        keys = screen_text(app).splitlines()[-1]
-        assert "Palette" in keys
-        assert ("q Quit" in keys) == (width == 200)
 
 
 def test_a_command_names_directories_that_are_not_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +133,7 @@ async def test_a_click_presses_the_key(app: ClarinetApp) -> None:
         await wait_until(pilot, lambda: app.screen.__class__.__name__ == "CommandPalette", "the palette")
 
 
-async def test_the_keys_follow_the_active_bindings(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_the_keys_follow_the_active_bindings_and_always_include_help(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(240, 48)) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app))
@@ -152,3 +141,10 @@ async def test_the_keys_follow_the_active_bindings(app: ClarinetApp, runs_dir: P
         assert not any(key.action == "overlay" for key in footer.keys)
         await pilot.press("space", "j", "space")
         await wait_until(pilot, lambda: any(key.action == "overlay" for key in footer.keys), "another key")
+        for width in (240, 120, 80, 60):
+            await pilot.resize_terminal(width, 24)
+            await pilot.pause()
+            keys = screen_text(app).splitlines()[-1]
+            assert "? Help" in keys
+            assert "Palette" in keys
+            assert ("q Quit" in keys) == (width == 240)

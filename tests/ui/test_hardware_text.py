@@ -52,13 +52,7 @@ def test_each_known_quantity_has_its_curve_and_last_value(run: RunDirectory) -> 
         "GPU power        ▄▄▄···     50 W",
         "CPU use          ▁▁▁███    101 %",
     ]
-
-
-def test_a_narrow_pane_has_no_curves(run: RunDirectory) -> None:
-    assert lines(run, 20)[0] == "GPU use               90 %"
-
-
-def test_without_samples_there_is_no_line() -> None:
+    assert lines(run, 20)[0] == "GPU use               90 %", "no room for a curve"
     assert format_hardware({}, 40) == []
 
 

@@ -45,9 +45,9 @@ class PostedSnapshots:
 
 
 @contextmanager
-def running_feed(runs_dir: Path) -> Iterator[tuple[HistoryFeed, PostedSnapshots]]:
+def running_feed(runs_dir: Path, **options: Any) -> Iterator[tuple[HistoryFeed, PostedSnapshots]]:
     posted = PostedSnapshots()
-    feed = HistoryFeed(runs_dir, posted)
+    feed = HistoryFeed(runs_dir, posted, **options)
     feed.start()
     try:
         yield feed, posted
@@ -60,13 +60,9 @@ def test_an_older_history_is_rebuilt_with_reports_and_shown_when_it_is_complete(
     with running_feed(tmp_path) as (_, posted):
         posted.wait(lambda snapshot: snapshot.is_ingested)
     make_outdated(tmp_path / DATABASE_NAME)
-    posted, reports = PostedSnapshots(), list[str]()
-    feed = HistoryFeed(tmp_path, posted, report=reports.append)
-    feed.start()
-    try:
+    reports: list[str] = []
+    with running_feed(tmp_path, report=reports.append) as (_, posted):
         assert posted.wait(lambda snapshot: snapshot.is_ingested).listing.all_runs == 3
-    finally:
-        feed.stop()
     assert reports == ["An older version of Clarinet has made the history; rebuilding it …"]
     assert {(snapshot.problem, snapshot.listing.all_runs) for snapshot in posted.all} == {("", 3)}
 
@@ -77,7 +73,7 @@ def test_a_missing_directory_is_empty_and_not_created(tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
-def test_only_requested_curves_are_read(tmp_path: Path) -> None:
+def test_requested_curves_are_read_and_a_wrong_query_is_reported(tmp_path: Path) -> None:
     three_runs(tmp_path)
     with running_feed(tmp_path) as (feed, posted):
         posted.wait(lambda snapshot: snapshot.listing.total == 3)
@@ -88,6 +84,10 @@ def test_only_requested_curves_are_read(tmp_path: Path) -> None:
         assert set(curves.series) == {"complementary_loss", "target_accuracy"}
         assert len(curves.series["target_accuracy"].x) == 8
         assert curves.axis_map.to_axis("epoch", np.array([2.0 * STEPS])).tolist() == [2.0]
+        feed.request(ViewRequest(query="acc>80 colour:red"))
+        problem = posted.wait(lambda snapshot: snapshot.listing.problem).listing.problem
+        assert problem is not None
+        assert problem.position == 7
     assert posted.threads == {"feed"}
 
 
@@ -131,16 +131,6 @@ def test_an_unchanged_history_is_read_but_not_posted(tmp_path: Path, monkeypatch
         for _ in range(4):
             assert unchanged.acquire(timeout=TIMEOUT)
         assert len(posted.all) == count
-
-
-def test_a_wrong_query_is_reported_with_its_position(tmp_path: Path) -> None:
-    write_run(tmp_path, "aaa111")
-    with running_feed(tmp_path) as (feed, posted):
-        posted.wait(lambda snapshot: snapshot.listing.total == 1)
-        feed.request(ViewRequest(query="acc>80 colour:red"))
-        problem = posted.wait(lambda snapshot: snapshot.listing.problem).listing.problem
-        assert problem is not None
-        assert problem.position == 7
 
 
 def test_an_unreadable_database_is_reported_and_read_again(tmp_path: Path) -> None:

@@ -58,18 +58,7 @@ async def test_figures_and_pictures_of_an_inspected_run(app: ClarinetApp, runs_d
             assert text in pane_text(app)
 
 
-async def test_a_key_inspects_the_run_without_blocking(app: ClarinetApp, runs_dir: Path) -> None:
-    write_run(runs_dir, "aaa111")
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
-        await pilot.press("i")
-        await wait_until(pilot, lambda: "Inspecting: " in screen_text(app), "the progress")
-        await wait_until(pilot, lambda: toast_texts(app), "the end")
-        assert "aaa111: run aaa111: has no weights yet" in toast_texts(app)[0]
-        assert "Not inspected yet: i evaluates its model" in screen_text(app)
-
-
-async def test_an_app_that_only_watches_inspects_nothing(
+async def test_a_key_inspects_the_run_without_blocking_unless_the_app_only_watches(
     app: ClarinetApp, runs_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_run(runs_dir, "aaa111")
@@ -80,6 +69,12 @@ async def test_an_app_that_only_watches_inspects_nothing(
         await wait_until(pilot, lambda: toast_texts(app), "the refusal")
         assert "read-only" in toast_texts(app)[0]
         assert not app.state.inspections
+        monkeypatch.delenv(READ_ONLY_VARIABLE)
+        await pilot.press("i")
+        await wait_until(pilot, lambda: "Inspecting: " in screen_text(app), "the progress")
+        await wait_until(pilot, lambda: len(toast_texts(app)) == 2, "the end")
+        assert "aaa111: run aaa111: has no weights yet" in toast_texts(app)[1]
+        assert "Not inspected yet: i evaluates its model" in pane_text(app)
 
 
 def test_stopping_ends_the_process_and_forgets_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,11 +68,6 @@ def test_errors_are_reported_by_field(form: LaunchForm, field: str, message: str
     assert message in checked.problems[field]
 
 
-def test_two_problems_have_two_messages() -> None:
-    checked = check_form(LaunchForm(seeds="", settings={"epochs": "0"}))
-    assert set(checked.problems) == {"seeds", "epochs"}
-
-
 def test_defaults_follow_preset_methods_and_tasks() -> None:
     usual = check_form(LaunchForm(("clarinet", "gac+dann"), preset="paper")).defaults
     assert usual["classifier_rate"] == "5e-05 or 0.005"
@@ -99,13 +94,10 @@ def test_the_form_of_a_run_gives_the_same_run() -> None:
     assert expand_grid(checked.grid) == [config]
 
 
-def test_an_empty_text_leaves_a_setting_to_the_preset() -> None:
+def test_values_are_parsed_by_type_and_empty_text_leaves_a_setting_to_the_preset() -> None:
     form = LaunchForm().with_setting("epochs", " 5 ")
     assert form.settings == {"epochs": "5"}
     assert form.with_setting("epochs", " ").settings == {}
-
-
-def test_values_are_parsed_by_type() -> None:
     assert parse_values(FIELDS["epochs"], "3") == [3]
     assert parse_values(FIELDS["compile"], "true, false") == [True, False]
     assert parse_values(FIELDS["usps_split"], "80/20") == ["80/20"]
@@ -124,6 +116,8 @@ def test_slurm_is_offered_where_it_has_partitions() -> None:
     choices = list(device_choices(SLURM, MachineSnapshot(partitions=(MAIN,)), 80))
     assert [choice.value for choice in choices] == ["auto", SLURM]
     assert choices[1].role == ""
+    line = format_partition(MAIN, 100).plain
+    assert line == " slurm   main (default)  3 of 4 nodes idle, 1 in use  limit 1:00:00  gpu:1"
 
 
 def test_the_command_has_the_options_of_slurm() -> None:
@@ -134,18 +128,11 @@ def test_the_command_has_the_options_of_slurm() -> None:
     )
     assert checked.slurm is not None
     assert checked.slurm.sbatch == {"partition": "main", "time": "02:00:00"}
-
-
-def test_wrong_options_are_named_in_their_field() -> None:
-    form = LaunchForm(device=SLURM, slurm="job-name=x")
+    form = replace(form, slurm="job-name=x")
     assert check_form(form).problems == {"slurm": "slurm: job-name: cannot be set: jobs are found by their name"}
+    assert set(check_form(replace(form, seeds="", settings={"epochs": "0"})).problems) == {"slurm", "seeds", "epochs"}
     assert check_form(replace(form, slurm="comment='x")).problems == {"slurm": "No closing quotation"}
     assert check_form(replace(form, device="auto")).slurm is None
-
-
-def test_a_partition_shows_its_idle_nodes() -> None:
-    line = format_partition(MAIN, 100).plain
-    assert line == " slurm   main (default)  3 of 4 nodes idle, 1 in use  limit 1:00:00  gpu:1"
 
 
 def test_jobs_are_rows_of_the_queue(tmp_path: Path) -> None:

@@ -16,21 +16,14 @@ from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.feed.machine_reader import MachineReader
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.text.devices import format_queued_run
-from tests.support.nvml import BUSY, build
-from tests.support.ui_queue import fill_queue, still_machine
+from tests.support.nvml import BUSY
+from tests.support.ui_queue import fill_queue
 from tests.support.ui_runs import write_run
 
 TIMEOUT = 20.0
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("nvml"))
-
-
-@pytest.fixture(autouse=True)
-def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    still_machine(library, monkeypatch)
+pytestmark = pytest.mark.usefixtures("machine")
 
 
 def wait_for(condition: Callable[[], object]) -> None:

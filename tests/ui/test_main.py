@@ -6,17 +6,36 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.main import main, run_app
+from core.config import RunConfig
 from tests.support.cli import imported_modules
-from tests.support.ui_runs import write_run
 
 
-def test_an_unknown_run_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["zzz"], "no run in"),
+        ([f"aaa{number}" for number in range(9)], "at most 8 runs"),
+        (["aaa1"], "use `clarinet ls` to list runs without one"),
+        *((["--fps", rate], "expected a number from 0.2 to 10") for rate in ("0", "0.1", "11", "nan", "fast")),
+    ],
+)
+def test_an_error_ends_with_2_and_a_message(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for number in range(9):
+        RunDirectory.create(tmp_path, RunConfig(), id=f"aaa{number}")
+    monkeypatch.setenv("CLARINET_RUNS", str(tmp_path))
     with pytest.raises(SystemExit) as ended:
-        main(["--runs-dir", str(tmp_path), "zzz"])
+        main(arguments)
     assert ended.value.code == 2
-    assert "no run in" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_history_that_another_user_has_put_there_is_named(
@@ -33,49 +52,21 @@ def test_a_history_that_another_user_has_put_there_is_named(
     assert "clarinet.0.db: belongs to user 64101" in capsys.readouterr().err
 
 
-def test_without_a_terminal_an_alternative_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_run(tmp_path, "aaa111")
-    monkeypatch.setenv("CLARINET_RUNS", str(tmp_path))
-    with pytest.raises(SystemExit) as ended:
-        main(["aaa"])
-    assert ended.value.code == 2
-    assert "clarinet ls" in capsys.readouterr().err
-
-
-def test_nine_runs_are_too_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = [write_run(tmp_path, f"aaa{number}", until=1).id for number in range(9)]
-    with pytest.raises(SystemExit):
-        main(["--runs-dir", str(tmp_path), *runs])
-    assert "at most 8 runs" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("asked", ["0", "0.1", "11", "nan", "fast"])
-def test_an_invalid_rate_is_rejected(asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--runs-dir", str(tmp_path), "--fps", asked])
-    assert ended.value.code == 2
-    assert "expected a number from 0.2 to 10" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("options", "database", "interval"), [((), "here.db", 0.25), (("--fps", "0.5"), "here.db", 2.0)]
-)
+@pytest.mark.parametrize(("options", "interval"), [((), 0.25), (("--fps", "0.5"), 2.0)])
 def test_the_database_of_the_environment_and_the_rate_reach_the_feed(
-    options: tuple[str, ...], database: str, interval: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: tuple[str, ...], interval: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[ClarinetApp] = []
     monkeypatch.setattr(ClarinetApp, "run", lambda app: opened.append(app))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", sys.stdout)
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("CLARINET_DB", database)
+    monkeypatch.setenv("CLARINET_DB", "here.db")
     monkeypatch.setenv("TEXTUAL_FPS", "60")
     with pytest.raises(SystemExit) as ended:
         main(["--runs-dir", str(tmp_path), *options])
     assert ended.value.code == 0
-    assert opened[0].state.history_feed.database == Path(database)
+    assert opened[0].state.history_feed.database == Path("here.db")
     assert opened[0].state.history_feed.interval == interval
     assert (opened[0].animation_level == "none") == (interval > 1)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,24 +14,18 @@ from textual.widgets import Input, Static
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.ordered_input import OrderedInput
 from clarinet_tui.ui.screens.dialogs import ConfirmDialog
-from tests.support.app import make_app, screen_text, wait_until
-from tests.support.ui_queue import dismissed, fill_queue, hold_queue, waiting
+from tests.support.app import expect_text, make_app, wait_until
+from tests.support.ui_queue import fill_queue, waiting
 from tests.support.ui_runs import three_runs
 
 VIEWS = ["history", "launch", "live", "compare", "board", "devices"]
 
 
 @pytest.fixture
-def held(runs_dir: Path) -> Iterator[Path]:
-    """Three runs, a fourth that waits, and a queue that starts nothing."""
-    three_runs(runs_dir)
-    hold_queue(runs_dir)
-    fill_queue(runs_dir, "ddd444")
-    yield from dismissed(runs_dir)
-
-
-@pytest.fixture
 def app(held: Path) -> ClarinetApp:
+    """Three runs, a fourth that waits, and a queue that starts nothing."""
+    three_runs(held)
+    fill_queue(held, "ddd444")
     return make_app(held)
 
 
@@ -46,26 +39,17 @@ def typed(app: ClarinetApp) -> str:
     return app.screen.query_one(Input).value
 
 
-async def test_a_burst_after_slash_is_text_of_the_filter(app: ClarinetApp, held: Path) -> None:
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "ddd444" in screen_text(app))
+async def test_a_burst_reaches_what_its_first_key_has_opened(app: ClarinetApp, held: Path) -> None:
+    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+        await expect_text(pilot, "ddd444")
         burst(app, "/state:Srunning")
         await wait_until(pilot, lambda: app.screen.query(Input) and typed(app) == "state:Srunning", "the text")
         assert app.screen_stack == [app.screen]
-        assert waiting(held) == ["ddd444"]
-
-
-async def test_a_burst_after_a_key_that_opens_a_dialog_is_text_of_the_dialog(app: ClarinetApp) -> None:
-    async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await wait_until(pilot, lambda: "ddd444" in screen_text(app))
+        await pilot.press("escape")
+        await expect_text(pilot, "aaa111")
         burst(app, "tsSdy")
         app.post_message(events.Key("enter", "\r"))
-        await wait_until(pilot, lambda: "is tagged sSdy" in screen_text(app), "the tag")
-
-
-async def test_a_burst_acts_in_the_order_of_its_keys(app: ClarinetApp, held: Path) -> None:
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "ddd444" in screen_text(app))
+        await expect_text(pilot, "is tagged sSdy")
         burst(app, "gjs")
         await wait_until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
         burst(app, "ng/run:aaa")
@@ -76,7 +60,7 @@ async def test_a_burst_acts_in_the_order_of_its_keys(app: ClarinetApp, held: Pat
 @pytest.mark.parametrize("view", VIEWS)
 async def test_pasted_text_triggers_no_action(app: ClarinetApp, held: Path, view: str) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "ddd444" in screen_text(app))
+        await expect_text(pilot, "ddd444")
         app.action_view(view)
         await wait_until(pilot, lambda: app.current_mode == view, view)
         app.post_message(events.Paste("S1qdydPs\ny\r"))
@@ -124,7 +108,7 @@ async def test_keys_continue_after_the_focused_widget_is_removed() -> None:
 
 async def test_a_snapshot_waits_for_keys_and_is_shown_after_them(app: ClarinetApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "ddd444" in screen_text(app))
+        await expect_text(pilot, "ddd444")
         app.state.history_feed.stop()
         old = app.state.snapshot
         assert old is not None

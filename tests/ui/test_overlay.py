@@ -6,7 +6,6 @@ import pytest
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.feed.history_reader import HistoryReader
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, DetailRequest, RunCurves, ViewRequest
@@ -14,16 +13,14 @@ from clarinet_tui.ui.text.metrics import format_ascent, format_runs, recent_mean
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_charts import RunCharts, overlay_lines
-from tests.support.app import SIZES, make_app, screen_text, wait_until
+from tests.support.app import SIZES, SMALL, expect_text, open_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
 
 @pytest.mark.parametrize("screen", SIZES)
 async def test_each_run_has_its_line_and_one_is_in_front(runs_dir: Path, screen: tuple[int, int]) -> None:
     three_runs(runs_dir)
-    app = make_app(runs_dir, "aaa111", "bbb222", "ccc333")
-    async with app.run_test(size=screen) as pilot:
-        await wait_until(pilot, lambda: "◆ ccc333" in screen_text(app), "all three")
+    async with open_app(runs_dir, "aaa111", "bbb222", "ccc333", text="◆ ccc333", size=screen) as (app, pilot):
         loss, accuracy = app.screen.query(Chart)
         assert [(line.name, line.colour_index) for line in accuracy.lines] == [
             ("aaa111 clarinet 1", 0),
@@ -42,43 +39,38 @@ async def test_each_run_has_its_line_and_one_is_in_front(runs_dir: Path, screen:
         assert loss.title == "Complementary loss"
 
 
-async def test_selected_runs_are_overlaid(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_selected_runs_are_overlaid(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    async with app.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
+    async with open_app(runs_dir, text="aaa111") as (app, pilot):
         await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested)
         assert "Overlay" not in screen_text(app)
         await pilot.press("v")
         assert app.current_mode == "history"
         await pilot.press("space", "space")
-        await wait_until(pilot, lambda: "v Overlay" in screen_text(app), "the key")
+        await expect_text(pilot, "v Overlay")
         await pilot.press("v")
-        await wait_until(pilot, lambda: "■ bbb222" in screen_text(app), "the overlay")
+        await expect_text(pilot, "■ bbb222")
         assert app.state.overlaid_runs == ("ccc333", "bbb222")
         await pilot.press("escape", "enter")
         await wait_until(pilot, lambda: app.current_mode == "live" and not app.state.overlaid_runs)
-        await wait_until(pilot, lambda: "● target" in screen_text(app), "one run alone")
+        await expect_text(pilot, "● target")
 
 
 async def test_the_log_replaces_the_charts_and_back(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    app = make_app(runs_dir, "ccc333")
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
+    async with open_app(runs_dir, "ccc333", text="● target", size=SMALL) as (app, pilot):
         await pilot.press("p")
-        await wait_until(pilot, lambda: "epoch 5: target 75.07 %" in screen_text(app), "the log")
+        await expect_text(pilot, "epoch 5: target 75.07 %")
         assert app.focused is app.screen.query_one(LogTail).lines
         assert "● target" not in screen_text(app)
         await pilot.press("p")
-        await wait_until(pilot, lambda: "● target" in screen_text(app), "the charts")
+        await expect_text(pilot, "● target")
         assert isinstance(app.focused, Chart)
 
 
 async def test_overlaid_runs_share_zoom_and_axes(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    app = make_app(runs_dir, "aaa111", "bbb222")
-    async with app.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: "■ bbb222" in screen_text(app))
+    async with open_app(runs_dir, "aaa111", "bbb222", text="■ bbb222") as (app, pilot):
         await pilot.press("plus")
         await wait_until(
             pilot,
@@ -103,17 +95,13 @@ def curves_of(runs_dir: Path, *ids: str) -> list[RunCurves]:
     return [snapshot.curves[run] for run in ids]
 
 
-def test_the_front_run_is_on_top_and_keeps_its_colour(tmp_path: Path) -> None:
+def test_overlaid_runs_keep_their_colours_and_are_listed_with_their_markers(tmp_path: Path) -> None:
     three_runs(tmp_path)
-    lines = overlay_lines(curves_of(tmp_path, "aaa111", "bbb222"), "target_accuracy", "iteration", "bbb222")
-    assert [line.colour_index for line in lines] == [1, 0]
-    assert not overlay_lines(curves_of(tmp_path, "aaa111"), "mmd", "iteration", "")
-
-
-def test_runs_are_listed_with_their_markers(tmp_path: Path) -> None:
-    three_runs(tmp_path)
-    shown = curves_of(tmp_path, "bbb222", "ccc333")
-    text = format_runs(shown, "ccc333", [("●", "#ffffff"), ("■", "#000000")], 50).plain.split("\n")
+    first, second, third = curves_of(tmp_path, "aaa111", "bbb222", "ccc333")
+    lines = overlay_lines([first, second], "target_accuracy", "iteration", "bbb222")
+    assert [line.colour_index for line in lines] == [1, 0], "the front run is on top"
+    assert not overlay_lines([first], "mmd", "iteration", "")
+    text = format_runs([second, third], "ccc333", [("●", "#ffffff"), ("■", "#000000")], 50).plain.split("\n")
     assert text[0].startswith("● gac+cdan-e 1 bbb222")
     assert text[0].endswith("✗  66.6 %")
     assert "62%" in text[1]

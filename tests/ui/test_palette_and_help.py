@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from clarinet_tui.chart.cells import QUADRANTS
 from clarinet_tui.history.query_language import FIELDS, compile_query
 from clarinet_tui.ui.app import ClarinetApp
@@ -17,60 +15,55 @@ from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
 
-@pytest.mark.parametrize("view", list(VIEWS))
-async def test_help_has_every_key_of_the_view(view: str, runs_dir: Path) -> None:
+async def test_help_has_every_key_of_each_view(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 160)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
-        await pilot.press(str(VIEW_KEYS[view]))
-        await wait_until(pilot, lambda: app.current_mode == view)
-        await pilot.pause()
-        expected = list_bindings(app.screen)
-        assert {(binding.id or "").partition(".")[0] for binding in expected} <= set(GROUPS)
-        await pilot.press("question_mark")
-        await wait_until(pilot, lambda: isinstance(app.screen, HelpScreen))
-        await wait_until(pilot, lambda: "Everywhere" in screen_text(app))
-        text = screen_text(app)
-        for binding in expected:
-            assert (binding.tooltip or binding.description) in text, binding
-        for words in ("Focus Next", "Page Left", "return to the command prompt"):
-            assert words not in text
-        await pilot.press("escape")
+        for view, key in VIEW_KEYS.items():
+            await pilot.press(str(key))
+            await wait_until(pilot, lambda view=view: app.current_mode == view)  # type: ignore[misc]
+            await pilot.pause()
+            expected = list_bindings(app.screen)
+            assert {(binding.id or "").partition(".")[0] for binding in expected} <= set(GROUPS)
+            await pilot.press("question_mark")
+            await wait_until(pilot, lambda: isinstance(app.screen, HelpScreen))
+            await wait_until(pilot, lambda: "Everywhere" in screen_text(app))
+            text = screen_text(app)
+            for binding in expected:
+                assert (binding.tooltip or binding.description) in text, binding
+            for words in ("Focus Next", "Page Left", "return to the command prompt"):
+                assert words not in text
+            await pilot.press("escape")
 
 
 def titles(app: ClarinetApp) -> dict[str, object]:
     return {command.title: command.callback for command in list_commands(app, app.screen)}
 
 
-async def test_the_palette_has_every_action_and_every_choice_once(runs_dir: Path) -> None:
+async def test_the_palette_lists_every_action_and_choice_once_and_can_be_searched(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app))
-        listed = [command.title for command in list_commands(app, app.screen)]
+        listed = [command.title for command in app.get_system_commands(app.screen)]
         assert len(listed) == len(set(listed))
         for title in ("Filter", "Compare", "Zoom in", "Sort by method", "Pane: Log", "Theme: light", "Charts: halves"):
             assert title in listed
-        await pilot.press("enter")
-        await wait_until(pilot, lambda: app.current_mode == "live")
-        assert {"X axis: device time", "Log", "Next run", "Crosshair left"} <= set(titles(app))
-
-
-async def test_the_palette_lists_views_and_common_actions_first(runs_dir: Path) -> None:
-    three_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
-        listed = [command.title for command in app.get_system_commands(app.screen)]
         assert listed[: len(VIEWS)] == [f"View: {title}" for title in VIEWS.values()]
         assert max(map(listed.index, ("New", "Stop", "Resume", "Filter"))) < listed.index("Sort by method")
         assert listed.index("Sort by method") < listed.index("Page down") < listed.index("Theme: light")
-        assert len(listed) == len(set(listed))
+        await pilot.press("ctrl+p", *"pane: settings")
+        await wait_until(pilot, lambda: "Show settings of the run" in screen_text(app), "the command")
+        await pilot.press("enter")
+        await wait_until(
+            pilot, lambda: app.screen.query(RunDetail) and app.screen.query_one(RunDetail).pane == "settings"
+        )
         await pilot.press("ctrl+p")
         await wait_until(pilot, lambda: "View: History" in screen_text(app), "the first command")
         await pilot.press(*"live", "enter")
         await wait_until(pilot, lambda: app.current_mode == "live", "Live")
+        assert {"X axis: device time", "Log", "Next run", "Crosshair left"} <= set(titles(app))
 
 
 async def test_help_explains_queries(runs_dir: Path) -> None:
@@ -111,16 +104,3 @@ async def test_palette_commands_apply_their_value(runs_dir: Path) -> None:
         act()
         await wait_until(pilot, lambda: app.screen.query_one(LogTail).display, "the log")
         assert app.screen.query_one(RunDetail).pane == "log"
-
-
-async def test_the_palette_can_be_searched(runs_dir: Path) -> None:
-    three_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
-        await pilot.press("ctrl+p", *"pane: settings")
-        await wait_until(pilot, lambda: "Show settings of the run" in screen_text(app), "the command")
-        await pilot.press("enter")
-        await wait_until(
-            pilot, lambda: app.screen.query(RunDetail) and app.screen.query_one(RunDetail).pane == "settings"
-        )

@@ -13,15 +13,14 @@ from clarinet_tui.runs.environment import write_environment
 from clarinet_tui.runs.journal import is_confusion_matrix
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_setting
-from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.feed.detail_reader import list_run_settings
+from clarinet_tui.ui.feed.detail_reader import format_environment, list_run_settings
 from clarinet_tui.ui.snapshot.snapshot import Confusion, DetailRequest, Failure, RunDetails, Setting
 from clarinet_tui.ui.text.inspection import format_confusion
 from clarinet_tui.ui.text.run import format_about, format_settings
 from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from core.config import RunConfig
 from core.resolve import resolve
-from tests.support.app import SIZES, screen_text, wait_until
+from tests.support.app import SIZES, SMALL, expect_text, open_app, screen_text, wait_until
 from tests.support.trained_runs import make_label_free_run
 from tests.support.ui_runs import CONFUSION, run_row, three_runs, write_run
 
@@ -33,43 +32,49 @@ async def open_pane(pilot: Pilot[None], name: str) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_panes_show_the_run(app: ClarinetApp, runs_dir: Path, size: tuple[int, int]) -> None:
+async def test_panes_show_the_run(runs_dir: Path, size: tuple[int, int]) -> None:
     directory = write_run(runs_dir, "aaa111")
     write_environment(directory, directory.read_config(), device="cuda:3", command=["clarinet", "run", "a b"])
     add_tag(directory, "icml")
     set_note(directory, "the [bold]best[/] one")
-    async with app.run_test(size=size) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app), "the charts")
+    async with open_app(runs_dir, text="● target", size=size) as (app, pilot):
         await open_pane(pilot, "about")
-        await wait_until(pilot, lambda: "cuda:3" in screen_text(app), "the environment")
+        await expect_text(pilot, "cuda:3")
         for text in ("#icml", "the [bold]best[/] one", "6 000 source", "431 080 parameters", "source images are rend"):
             assert text in screen_text(app)
+        assert app.state.snapshot is not None
+        assert not app.state.snapshot.curves, "curves are not read for a pane of text"
         await open_pane(pilot, "settings")
-        await wait_until(pilot, lambda: "Differs from the preset smoke" in screen_text(app), "the settings")
+        await expect_text(pilot, "Differs from the preset smoke")
         assert "500  instead of 3" in screen_text(app).replace("500         ", "500")
+        if size == SMALL:
+            await pilot.press("J", "J", "J")
+            await wait_until(pilot, lambda: "Differs" not in screen_text(app), "scrolling down")
+            await pilot.press("K", "K", "K")
+            await expect_text(pilot, "Differs")
         await open_pane(pilot, "confusion")
-        await wait_until(pilot, lambda: "     ".join("0123456789") in screen_text(app), "the titles of the heat map")
+        await expect_text(pilot, "     ".join("0123456789"))
         row = next(line for line in screen_text(app).splitlines() if "89" in line)
         assert "11" in row
+        directory.config.write_text("method = [")
+        await open_pane(pilot, "settings")
+        await expect_text(pilot, "config.toml:")
 
 
-async def test_a_run_without_target_labels_shows_what_it_selects(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_a_run_without_target_labels_shows_what_it_selects(runs_dir: Path) -> None:
     make_label_free_run(runs_dir, "aaa111")
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "aaa111" in screen_text(app) and "Charts" in screen_text(app), "the run")
+    async with open_app(runs_dir, text="Charts", size=SMALL) as (app, pilot):
         await open_pane(pilot, "about")
-        await wait_until(pilot, lambda: "epoch 2 (0.800)" in screen_text(app), "the selected epochs")
+        await expect_text(pilot, "epoch 2 (0.800)")
         assert "epoch 3 (0.200)" in screen_text(app)
-        assert "None" not in screen_text(app)
-        assert "NaN" not in screen_text(app)
+        assert not {"None", "NaN"} & set(screen_text(app).split())
         await open_pane(pilot, "confusion")
-        await wait_until(pilot, lambda: "No confusion matrix yet" in screen_text(app), "the sentence")
+        await expect_text(pilot, "No confusion matrix yet")
 
 
-async def test_keys_and_clicks_switch_panes(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_keys_and_clicks_switch_panes(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    async with app.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
+    async with open_app(runs_dir, text="● target") as (app, pilot):
         detail = app.screen.query_one(RunDetail)
         panes = []
         for key in ("p", "right_square_bracket", "P", "left_square_bracket", "P"):
@@ -81,37 +86,6 @@ async def test_keys_and_clicks_switch_panes(app: ClarinetApp, runs_dir: Path) ->
         assert detail.pane == "charts"
         assert detail.charts is not None
         assert detail.charts.display
-
-
-async def test_a_pane_of_text_scrolls_from_the_table(app: ClarinetApp, runs_dir: Path) -> None:
-    write_run(runs_dir, "aaa111")
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
-        await open_pane(pilot, "settings")
-        await wait_until(pilot, lambda: "Differs" in screen_text(app))
-        await pilot.press("J", "J", "J")
-        await wait_until(pilot, lambda: "Differs" not in screen_text(app), "scrolling down")
-        await pilot.press("K", "K", "K")
-        await wait_until(pilot, lambda: "Differs" in screen_text(app), "scrolling up")
-
-
-async def test_curves_are_not_read_for_a_text_pane(app: ClarinetApp, runs_dir: Path) -> None:
-    write_run(runs_dir, "aaa111")
-    async with app.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
-        await open_pane(pilot, "about")
-        await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.detail, "the details")
-        assert app.state.snapshot is not None
-        assert not app.state.snapshot.curves
-
-
-async def test_unreadable_settings_are_reported(app: ClarinetApp, runs_dir: Path) -> None:
-    directory = write_run(runs_dir, "aaa111")
-    async with app.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
-        directory.config.write_text("method = [")
-        await open_pane(pilot, "settings")
-        await wait_until(pilot, lambda: "config.toml:" in screen_text(app), "the sentence")
 
 
 def test_a_failure_shows_frames_and_losses() -> None:
@@ -170,7 +144,5 @@ def test_many_classes_show_only_the_most_frequent_confusions() -> None:
 
 
 def test_an_empty_run_directory_has_only_its_path(tmp_path: Path) -> None:
-    from clarinet_tui.ui.feed.detail_reader import format_environment
-
     directory = RunDirectory.create(tmp_path, RunConfig(), id="aaa111")
     assert format_environment(directory, {}) == (("directory", str(directory.path)),)

@@ -1,19 +1,17 @@
 """Reading and saving preferences."""
 
 import os
-import threading
 from pathlib import Path
 
 import pytest
 
 from clarinet_tui.chart.cells import HALVES
-from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.preferences import Preferences, PreferenceStore, preferences_path, read_preferences
 from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from clarinet_tui.ui.widgets.run_detail import RunDetail
-from tests.support.app import make_app, screen_text, wait_until
+from tests.support.app import expect_text, make_app, open_app, screen_text, toast_texts, wait_until
 from tests.support.ui_runs import three_runs
 
 
@@ -29,19 +27,15 @@ def test_the_file_is_in_the_config_directory() -> None:
 def test_saved_values_are_read_again_and_others_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "a" / "tui.json"
     one, two = PreferenceStore(path, fail), PreferenceStore(path, fail)
+    one.save(theme=DARK)
+    one.close()
+    assert not path.exists(), "without a change nothing is written"
     one.save(theme=LIGHT)
     one.close()
     two.save(sort="method", pane="log")
     two.close()
     assert read_preferences(path) == (Preferences(theme=LIGHT, sort="method", pane="log"), "")
     assert not [file for file in path.parent.iterdir() if file != path]
-
-
-def test_without_a_change_nothing_is_written(tmp_path: Path) -> None:
-    store = PreferenceStore(tmp_path / "tui.json", fail)
-    store.save(theme=DARK)
-    store.close()
-    assert not (tmp_path / "tui.json").exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"theme": 3}', b"\xff\xfe", b'{"axis": ' + b"[" * 9000])
@@ -61,11 +55,8 @@ def test_unknown_values_are_ignored(tmp_path: Path) -> None:
     path = tmp_path / "tui.json"
     path.write_text('{"pane": "hologram", "new": {"x": 1}}')
     assert read_preferences(path) == (Preferences(pane="hologram"), "")
-
-
-def test_a_pipe_in_its_place_does_not_block(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "tui.json")
-    assert read_preferences(tmp_path / "tui.json")[0] == Preferences()
+    os.mkfifo(tmp_path / "pipe")
+    assert read_preferences(tmp_path / "pipe")[0] == Preferences(), "a pipe in its place does not block"
 
 
 def test_an_unwritable_file_is_reported(tmp_path: Path) -> None:
@@ -78,14 +69,11 @@ def test_an_unwritable_file_is_reported(tmp_path: Path) -> None:
     store.save(theme=LIGHT)
     store.close()
     assert "preferences could not be saved" in errors[0]
-    assert threading.current_thread().name == "MainThread"
 
 
-async def test_the_layout_is_restored(runs_dir: Path, tmp_path: Path) -> None:
+async def test_the_layout_is_restored(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
+    async with open_app(runs_dir, text="● target") as (app, pilot):
         await pilot.press("o", "p")
         app.theme = CONTRAST
         await pilot.press("enter", "x")
@@ -95,38 +83,34 @@ async def test_the_layout_is_restored(runs_dir: Path, tmp_path: Path) -> None:
     assert again.theme == CONTRAST
     assert again.has_class("-contrast")
     async with again.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: "aaa111" in screen_text(again))
+        await expect_text(pilot, "aaa111")
         assert again.screen.query_one(RunDetail).pane == "about"
         assert again.state.snapshot is not None
         await wait_until(pilot, lambda: again.state.history_feed.requested.sort == "target_accuracy", "the order")
         await pilot.press("enter")
-        await wait_until(pilot, lambda: "● target" in screen_text(again), "the live view")
+        await expect_text(pilot, "● target")
         charts = again.screen.query_one(RunCharts)
         assert charts.axis == "epoch"
         assert charts.loss.glyphs is HALVES
 
 
-async def test_the_app_works_with_a_damaged_file(app: ClarinetApp, runs_dir: Path, tmp_path: Path) -> None:
+async def test_the_app_works_with_a_damaged_file(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    path = tmp_path / "config" / "clarinet" / "tui.json"
-    path.parent.mkdir(parents=True)
-    path.write_text("not json")
-    app = make_app(runs_dir)
-    async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await wait_until(pilot, lambda: app._notifications, "the notice")
-        (notice,) = app._notifications
-        assert "cannot be read" in notice.message
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
+    write_preferences("not json")
+    async with open_app(runs_dir, text="● target", notifications=True) as (app, pilot):
+        await wait_until(pilot, lambda: any("cannot be read" in text for text in toast_texts(app)), "the notice")
 
 
-async def test_an_axis_that_the_run_lacks_becomes_iterations(runs_dir: Path, tmp_path: Path) -> None:
-    three_runs(runs_dir)
-    path = tmp_path / "config" / "clarinet" / "tui.json"
+def write_preferences(text: str) -> None:
+    path = preferences_path()
     path.parent.mkdir(parents=True)
-    path.write_text('{"axis": "adaptation epoch", "theme": "of another time", "pane": "hologram"}')
-    app = make_app(runs_dir, "ccc333")
-    async with app.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
+    path.write_text(text)
+
+
+async def test_an_axis_that_the_run_lacks_becomes_iterations(runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    write_preferences('{"axis": "adaptation epoch", "theme": "of another time", "pane": "hologram"}')
+    async with open_app(runs_dir, "ccc333", text="● target") as (app, _):
         assert app.theme == DARK
         charts, drawn = app.screen.query_one(RunCharts), app.screen.query(Chart).first()
         assert drawn.x_name == "adaptation epoch"

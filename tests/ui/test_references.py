@@ -9,13 +9,12 @@ from clarinet_tui.chart.curve import Curve
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.feed.history_reader import HistoryReader
-from clarinet_tui.ui.feed.reference_reader import ReferenceReader
+from clarinet_tui.ui.feed.history_reader import HistoryReader, ReferenceReader
 from clarinet_tui.ui.preferences import read_preferences
 from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, ViewRequest
 from clarinet_tui.ui.widgets.run_charts import RunCharts
-from tests.support.app import make_app, screen_text, toast_texts, wait_until
+from tests.support.app import expect_text, make_app, open_app, toast_texts, wait_until
 from tests.support.ui_runs import write_reference_runs, write_run
 
 
@@ -118,8 +117,8 @@ async def test_a_key_selects_the_references_and_saves_them(runs_dir: Path) -> No
     app = make_app(runs_dir, "run5")
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await wait_until(pilot, lambda: shown_references(app) == ["published", SEEDS], "both")
-        await wait_until(pilot, lambda: "published 94.5" in screen_text(app), "the published number")
-        await wait_until(pilot, lambda: "3 other seeds ± std" in screen_text(app), "the other seeds")
+        await expect_text(pilot, "published 94.5")
+        await expect_text(pilot, "3 other seeds ± std")
         for kind, expected in (
             ("published", ["published"]),
             ("seeds", [SEEDS]),
@@ -153,14 +152,12 @@ async def test_references_follow_the_axis_and_the_run(runs_dir: Path) -> None:
         )
         write_run(runs_dir, "again", seed=9, task="M->U", classifier_rate=0.1, age=10)
         await wait_until(pilot, lambda: shown_references(app) == ["published", "seed 9"], "the line of one seed")
-        await wait_until(pilot, lambda: "seed 9" in screen_text(app), "its name")
+        await expect_text(pilot, "seed 9")
 
 
 async def test_overlaid_runs_have_no_references(runs_dir: Path) -> None:
     write_reference_runs(runs_dir)
-    app = make_app(runs_dir, "run1", "run2")
-    async with app.run_test(size=(120, 36)) as pilot:
-        await wait_until(pilot, lambda: "■ run2" in screen_text(app))
+    async with open_app(runs_dir, "run1", "run2", text="■ run2", size=(120, 36)) as (app, pilot):
         await pilot.press("b", "x")
         await wait_until(pilot, lambda: app.preferences.values.axis == "epoch", "the key after b")
         write_run(runs_dir, "run9", seed=9, task="M->U", age=10)

@@ -6,11 +6,12 @@ import pytest
 from textual.pilot import Pilot
 
 from clarinet_tui.history.queries import SORT_FIELDS, RunGroup
+from clarinet_tui.runs.annotations import add_tag
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.text.tables import format_table, group_table
 from clarinet_tui.ui.widgets.run_table import SORT_TITLES, RunTable
 from tests.support.app import make_app, screen_text, wait_until
-from tests.support.ui_runs import three_runs, write_run
+from tests.support.ui_runs import raise_alarm, three_runs, write_run
 from tests.support.ui_snapshots import SnapCompare, press_and_freeze
 
 SIZES = [(80, 24), (160, 48), (200, 55)]
@@ -31,20 +32,7 @@ def test_every_sort_is_a_field_of_runs() -> None:
     assert set(SORT_TITLES) <= SORT_FIELDS
 
 
-async def test_a_click_on_a_title_sorts_and_a_second_one_reverses(app: ClarinetApp, runs_dir: Path) -> None:
-    three_runs(runs_dir)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_for_order(pilot, "ccc333", "bbb222", "aaa111")
-        column = screen_text(app).splitlines()[1].index("run")
-        await pilot.click(RunTable, offset=(column, 0))
-        await wait_for_order(pilot, "aaa111", "bbb222", "ccc333")
-        assert "run▴" in screen_text(app)
-        await pilot.click(RunTable, offset=(column, 0))
-        await wait_for_order(pilot, "ccc333", "bbb222", "aaa111")
-        assert "run▾" in screen_text(app)
-
-
-async def test_keys_sort_by_the_next_column_and_reverse(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_clicks_and_keys_sort_and_choose_columns_which_are_kept(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_order(pilot, "ccc333", "bbb222", "aaa111")
@@ -53,14 +41,11 @@ async def test_keys_sort_by_the_next_column_and_reverse(app: ClarinetApp, runs_d
         await wait_for_order(pilot, "aaa111", "ccc333", "bbb222")
         await pilot.press("O")
         await wait_for_order(pilot, "bbb222", "ccc333", "aaa111")
-    app = make_app(runs_dir)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_for_order(pilot, "bbb222", "ccc333", "aaa111")
-
-
-async def test_columns_are_chosen_and_kept(app: ClarinetApp, runs_dir: Path) -> None:
-    three_runs(runs_dir)
-    async with app.run_test(size=(80, 24)) as pilot:
+        column = screen_text(app).splitlines()[1].index("run")
+        await pilot.click(RunTable, offset=(column, 0))
+        await wait_for_order(pilot, "aaa111", "bbb222", "ccc333")
+        assert "run▴" in screen_text(app)
+        await pilot.click(RunTable, offset=(column, 0))
         await wait_for_order(pilot, "ccc333", "bbb222", "aaa111")
         assert " method " in screen_text(app).splitlines()[1]
         await pilot.press("C")
@@ -70,6 +55,7 @@ async def test_columns_are_chosen_and_kept(app: ClarinetApp, runs_dir: Path) -> 
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_order(pilot, "ccc333", "bbb222", "aaa111")
+        assert "run▾" in screen_text(app)
         assert " method " not in screen_text(app).splitlines()[1]
 
 
@@ -100,9 +86,6 @@ def test_a_group_names_its_number_of_runs() -> None:
 
 
 async def test_tags_and_alarms_are_visible_in_160_columns(app: ClarinetApp, runs_dir: Path) -> None:
-    from clarinet_tui.runs.annotations import add_tag
-    from tests.support.ui_runs import raise_alarm
-
     runs = three_runs(runs_dir)
     add_tag(runs[0], "icml")
     raise_alarm(runs[2])

@@ -3,10 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
-from textual.pilot import Pilot
 from textual.strip import Strip
 
 from clarinet_tui.runs.state import RunState
@@ -57,60 +55,36 @@ def listing(*iterations: int) -> Listing:
     return Listing(rows, total=len(rows), all_runs=len(rows))
 
 
-async def test_only_a_changed_row_is_repainted() -> None:
+async def test_only_what_changed_is_repainted() -> None:
     app = TableApp()
     async with app.run_test(size=(100, 20)) as pilot:
-        app.table.show(listing(1, 50, 3))
-        await pilot.pause()
-        assert await painted_by(app, pilot, listing(1, 50, 3)) == set()
-        assert await painted_by(app, pilot, listing(1, 60, 3)) == {2}
-        assert await painted_by(app, pilot, listing(1, 60)) >= {0, 1, 2, 3}
 
+        async def painted_by(shown: Listing) -> set[int]:
+            app.table.painted.clear()
+            app.table.show(shown)
+            await pilot.pause()
+            return app.table.painted
 
-async def painted_by(app: TableApp, pilot: Pilot[None], shown: Listing) -> set[int]:
-    app.table.painted.clear()
-    app.table.show(shown)
-    await pilot.pause()
-    return app.table.painted
-
-
-async def test_the_cursor_moves_to_the_last_run_of_a_shorter_list() -> None:
-    app = TableApp()
-    async with app.run_test(size=(100, 20)) as pilot:
-        app.table.show(listing(*range(9)))
+        await painted_by(listing(1, 50, 3))
+        assert await painted_by(listing(1, 50, 3)) == set()
+        assert await painted_by(listing(1, 60, 3)) == {2}
         app.table.action_go_to_end(True)
-        app.table.show(replace(listing(1, 2), query=""))
-        await pilot.pause()
+        assert await painted_by(listing(1, 60)) >= {0, 1, 2, 3}
         assert app.table.cursor_run is not None
-        assert app.table.cursor_run.id == "run1"
-
-
-async def test_unchanged_content_is_not_updated() -> None:
-    app = TableApp()
-    async with app.run_test(size=(100, 20)):
+        assert app.table.cursor_run.id == "run1", "the last run of a shorter list"
         updates: list[object] = []
         app.text.update = lambda content, **more: updates.append(content)  # type: ignore[method-assign]
-        for content in (
-            styled(("a", "strong")),
-            styled(("a", "strong")),
-            styled(("a", "muted")),
-            styled(("b", "muted")),
-        ):
-            app.text.set_content(content)
+        for text, role in (("a", "strong"), ("a", "strong"), ("a", "muted"), ("b", "muted")):
+            app.text.set_content(styled((text, role)))
         assert len(updates) == 3
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.integers(1, 60))
 def test_a_cell_has_exactly_its_width(method: str, name: str, width: int) -> None:
     run = run_row(method=method, name=name, tags=(name,), iteration=3, iterations_total=10, seconds=5.0)
+    context = RenderContext(100.0, {run.id: (1.0, 2.0)})
     for column in COLUMNS:
-        assert (
-            sum(
-                cell_len(text)
-                for text, _ in render_cell(column, run, width, RenderContext(100.0, {run.id: (1.0, 2.0)}))
-            )
-            == width
-        )
+        assert sum(cell_len(text) for text, _ in render_cell(column, run, width, context)) == width
 
 
 @given(st.integers(1, 300))
@@ -119,13 +93,19 @@ def test_columns_fit_the_width(width: int) -> None:
     assert sum(size + 1 for _, size in fitted) <= width
 
 
-def test_every_method_is_named_in_full_on_a_narrow_screen() -> None:
+def test_columns_that_matter_are_shown_on_a_narrow_screen() -> None:
     runs = [run_row(id=name, method=name, name="a long name", alarms=("collapse",)) for name in methods()]
     columns = {column.title: column.least for column, _ in fit_run_columns(applicable_columns(runs), 78)}
     assert columns["method"] == max(map(len, methods())), "without spare width"
     assert {"run", "task", "target", "alarm"} <= columns.keys()
     narrow = [column.title for column, _ in fit_run_columns(applicable_columns([run_row(name="a long name")]), 58)]
     assert "progress" in narrow, "a name is dropped before the progress"
+    runs = [run_row(), run_row(method="gac+cdan-e")]
+    beside_scrollbar = fit_run_columns(applicable_columns(runs, sort="created"), 78)
+    assert [column.title for column, _ in beside_scrollbar][-3:] == ["progress", "took", "created"]
+    titles = {column.title for column in applicable_columns(runs)}
+    assert "name and tags" not in titles, "no run has a value"
+    assert "name and tags" in {column.title for column in applicable_columns([run_row(tags=("icml",))])}
 
 
 @pytest.mark.parametrize("sort", [column.sort for column in COLUMNS if column.title and column.sort])
@@ -135,18 +115,6 @@ def test_the_title_of_the_sorted_column_is_not_cut(sort: str) -> None:
     headers = [column.header(sort, True, size) for column, size in columns]
     assert f"{SORT_TITLES[sort]}▾" in " ".join(headers)
     assert [len(header) for header in headers] == [size for _, size in columns]
-
-
-def test_a_list_with_a_scrollbar_shows_when_runs_were_created_on_80_columns() -> None:
-    runs = [run_row(), run_row(method="gac+cdan-e")]
-    titles = [column.title for column, _ in fit_run_columns(applicable_columns(runs, sort="created"), 78)]
-    assert titles[-3:] == ["progress", "took", "created"]
-
-
-def test_columns_without_values_are_hidden() -> None:
-    titles = {column.title for column in applicable_columns([run_row()])}
-    assert "name and tags" not in titles
-    assert "name and tags" in {column.title for column in applicable_columns([run_row(tags=("icml",))])}
 
 
 def test_a_long_name_hides_neither_state_nor_id() -> None:

@@ -4,8 +4,9 @@ import json
 import os
 import re
 import signal
+import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psutil
@@ -42,6 +43,19 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     three_runs(folder / AWKWARD)
     with serving(folder) as server:
         yield server
+
+
+@contextmanager
+def open_tab(folder: Path, *options: str) -> Iterator[tuple[Served, socket.socket, psutil.Process]]:
+    """A server of three runs, the connection of a tab that shows them, and the process of its app."""
+    three_runs(folder / AWKWARD)
+    with serving(folder, *options) as server:
+        status, connection = server.open_tab(f"{server.base}ws?width=120&height=30", Origin=server.origin)
+        assert status == 101
+        with closing(connection):
+            read_until(connection, b"aaa111")
+            (app,) = psutil.Process(server.process.pid).children()
+            yield server, connection, app
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "LocalHost:8000", "[::1]:8000"])
@@ -151,31 +165,20 @@ def test_each_tab_has_its_own_app_which_ends_with_it(served: Served) -> None:
 
 
 def test_ctrl_c_ends_server_and_apps_quietly(tmp_path: Path) -> None:
-    three_runs(tmp_path / AWKWARD)
-    with serving(tmp_path, "--no-token") as server:
+    with open_tab(tmp_path, "--no-token") as (server, connection, app):
         assert server.base == "/"
-        status, connection = server.open_tab("/ws", Origin=server.origin)
-        read_until(connection, b"aaa111")
-        children = psutil.Process(server.process.pid).children()
         os.killpg(server.process.pid, signal.SIGINT)  # a terminal signals the whole process group
         read_until(connection, b"\x88\x02\x03\xe9")  # the close frame with code 1001, going away
         connection.close()
         assert server.process.wait(timeout=TIMEOUT) == 0
-    assert status == 101
-    assert len(children) == 1
-    assert not children[0].is_running()
+    assert not app.is_running()
     assert (tmp_path / "err").read_text() == ""
 
 
 def test_apps_end_when_the_server_is_killed(tmp_path: Path) -> None:
-    three_runs(tmp_path / AWKWARD)
-    with serving(tmp_path, "--no-token") as server:
-        _, connection = server.open_tab("/ws", Origin=server.origin)
-        read_until(connection, b"aaa111")
-        (child,) = psutil.Process(server.process.pid).children()
+    with open_tab(tmp_path, "--no-token") as (server, _, app):
         server.process.kill()
-        connection.close()
-    child.wait(timeout=TIMEOUT)
+    app.wait(timeout=TIMEOUT)
 
 
 @pytest.fixture
@@ -215,42 +218,26 @@ def test_a_browser_shows_the_history_takes_keys_and_loads_nothing_else(served: S
     assert "Content Security Policy" not in " ".join(browser.console_errors)
 
 
-READING = {"make_command", "add_directories", "make_form"}
-
-
-def files_of_runs(runs: Path) -> dict[Path, bytes]:
-    """Return the content of all files but the history, which is ingested by who watches."""
-    files = (path for path in runs.rglob("*") if path.is_file() and not path.name.startswith("clarinet.db"))
-    return {path: path.read_bytes() for path in files}
-
-
 def test_the_token_is_in_no_process_and_no_file(tmp_path: Path) -> None:
-    three_runs(tmp_path / AWKWARD)
-    with serving(tmp_path) as server:
+    with open_tab(tmp_path) as (server, _, app):
         token = server.base.strip("/").encode()
         assert len(token) == 32
-        _, connection = server.open_tab(f"{server.base}ws?width=120&height=30", Origin=server.origin)
-        read_until(connection, b"aaa111")
-        processes = [server.process.pid, *(child.pid for child in psutil.Process(server.process.pid).children())]
-        assert len(processes) == 2
-        for pid in processes:
+        for pid in (server.process.pid, app.pid):
             for name in ("cmdline", "environ"):
                 assert token not in Path(f"/proc/{pid}/{name}").read_bytes()
-        connection.close()
     assert [path for path in tmp_path.rglob("*") if path.is_file() and token in path.read_bytes()] == []
 
 
 def test_tabs_beyond_the_limit_are_refused_until_one_is_closed(tmp_path: Path) -> None:
-    three_runs(tmp_path / AWKWARD)
-    with serving(tmp_path, "--sessions", "1") as server:
-        address = f"{server.base}ws?width=120&height=30"
-        _, first = server.open_tab(address, Origin=server.origin)
-        read_until(first, b"aaa111")
-        for status, connection in (server.open_tab(address, Origin=server.origin), server.request(server.base)):
+    with open_tab(tmp_path, "--sessions", "1") as (server, first, app):
+        for status, connection in (
+            server.open_tab(f"{server.base}ws?width=120&height=30", Origin=server.origin),
+            server.request(server.base),
+        ):
             assert status == 503
             read_until(connection, b"--sessions")
             connection.close()
-        assert len(psutil.Process(server.process.pid).children()) == 1
+        assert psutil.Process(server.process.pid).children() == [app]
         first.close()
 
         def is_open() -> bool:
@@ -262,28 +249,28 @@ def test_tabs_beyond_the_limit_are_refused_until_one_is_closed(tmp_path: Path) -
 
 
 def test_a_frozen_app_is_killed_after_its_tab_is_closed(tmp_path: Path) -> None:
-    three_runs(tmp_path / AWKWARD)
-    with serving(tmp_path) as server:
-        _, connection = server.open_tab(f"{server.base}ws?width=120&height=30", Origin=server.origin)
-        read_until(connection, b"aaa111")
-        (child,) = psutil.Process(server.process.pid).children()
-        os.kill(child.pid, signal.SIGSTOP)
+    with open_tab(tmp_path) as (_, connection, app):
+        os.kill(app.pid, signal.SIGSTOP)
         connection.close()
-        wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, lambda: "it still runs")
-    child.wait(timeout=TIMEOUT)
+        wait_until(lambda: not app.is_running() or app.status() == psutil.STATUS_ZOMBIE, lambda: "it still runs")
+    app.wait(timeout=TIMEOUT)
+
+
+def files_of_runs(runs: Path) -> dict[Path, bytes]:
+    """Return the content of all files but the history, which is ingested by who watches."""
+    files = (path for path in runs.rglob("*") if path.is_file() and not path.name.startswith("clarinet.db"))
+    return {path: path.read_bytes() for path in files}
 
 
 def test_a_read_only_app_changes_nothing(tmp_path: Path) -> None:
-    runs = tmp_path / AWKWARD
-    three_runs(runs)
-    before = files_of_runs(runs)
-    with serving(tmp_path, "--read-only") as server:
-        _, connection = server.open_tab(f"{server.base}ws?width=120&height=30", Origin=server.origin)
-        read_until(connection, b"aaa111")
+    with open_tab(tmp_path, "--read-only") as (_, connection, _):
+        before = files_of_runs(tmp_path / AWKWARD)
         press(connection, "r")
         read_until(connection, b"read-only")
-        connection.close()
-    assert files_of_runs(runs) == before
+    assert files_of_runs(tmp_path / AWKWARD) == before
+
+
+READING = {"make_command", "add_directories", "make_form"}
 
 
 def test_every_action_that_changes_something_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ from clarinet_tui.ui.launch_form import list_settings
 from clarinet_tui.ui.themes import CONTRAST, LIGHT
 from clarinet_tui.ui.widgets.run_detail import PANES
 from tests.support.app import SIZES, make_app
-from tests.support.nvml import FREE, build
-from tests.support.ui_queue import fill_queue, still_machine
+from tests.support.nvml import FREE
+from tests.support.ui_queue import fill_queue
 from tests.support.ui_runs import (
     board_runs,
     five_seeds,
@@ -38,16 +38,6 @@ def check(request: pytest.FixtureRequest, snap_compare: SnapCompare) -> Check:
         assert snap_compare(app, terminal_size=request.param, run_before=run_before)
 
     return compare
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("nvml"))
-
-
-@pytest.fixture
-def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    still_machine(library, monkeypatch)
 
 
 def test_empty(runs_dir: Path, check: Check) -> None:

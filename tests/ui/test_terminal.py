@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
-from clarinet_tui.runs.files import file_size
 from clarinet_tui.runs.journal import read_last_event
 from tests.support.disks import read_only
-from tests.support.terminal import APP, Terminal, open_terminal, shown_epoch
-from tests.support.ui_queue import dismissed, fill_queue, hold_queue, waiting
+from tests.support.supervised import kill_processes
+from tests.support.terminal import APP, Terminal, open_terminal, watch_quit_and_reopen
+from tests.support.ui_queue import fill_queue, hold_queue, waiting
 from tests.support.ui_runs import three_runs, write_run
 from tests.support.workers import make_task, tiny_run
 
@@ -32,7 +32,8 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Termin
 
 @pytest.fixture
 def runs_dir(tmp_path: Path) -> Iterator[Path]:
-    yield from dismissed(tmp_path / "runs")
+    yield tmp_path / "runs"
+    kill_processes(tmp_path / "runs")
 
 
 def test_start_quit_reopen_and_stop(terminal: Terminal, runs_dir: Path, tmp_path: Path) -> None:
@@ -59,18 +60,7 @@ def test_start_quit_reopen_and_stop(terminal: Terminal, runs_dir: Path, tmp_path
 
     terminal.wait_until(lambda screen: "▸ 1 running" in screen, "the running run")
     terminal.press("g", "Enter")
-    first = shown_epoch(
-        terminal.wait_until(lambda screen: shown_epoch(screen) and "● target" in screen, "the first curve")
-    )
-    terminal.wait_until(lambda screen: shown_epoch(screen) > first, "the moving curve")
-
-    terminal.press("q")
-    terminal.wait_for("1 run continues")
-    written = file_size(run.journal)
-    terminal.wait_until(lambda _: file_size(run.journal) > written, "the run continuing without the app")
-
-    terminal.type(f"{APP} {run.id}", "Enter")
-    terminal.wait_until(lambda screen: shown_epoch(screen) > first, "the run in a new app")
+    watch_quit_and_reopen(terminal, run)
     terminal.press("s", "y")
     terminal.wait_for("was asked to stop")
     terminal.wait_until(lambda _: (read_last_event(run.journal) or {}).get("event") == "stopped", "the stop")

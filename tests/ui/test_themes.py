@@ -8,10 +8,11 @@ import pytest
 from numpy.typing import NDArray
 from rich.segment import Segment
 from textual.color import Color
+from textual.theme import Theme
 
 from clarinet_tui.chart.palette import PALETTES, colour
 from clarinet_tui.ui.themes import CONTRAST, GLYPH, PLAIN, THEMES, PlainGlyphs, needs_plain_glyphs
-from tests.support.app import make_app, screen_text, wait_until
+from tests.support.app import SMALL, open_app, screen_text
 from tests.support.ui_runs import three_runs
 
 Vector = NDArray[np.float64]
@@ -50,10 +51,11 @@ def contrast(one: str, two: str) -> float:
 
 
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
-def test_lines_contrast_with_the_background_and_each_other(theme: object) -> None:
-    from textual.theme import Theme
-
-    assert isinstance(theme, Theme)
+def test_lines_and_muted_text_contrast_with_the_background(theme: Theme) -> None:
+    for name in ("foreground-muted", "foreground-disabled", "text-disabled"):
+        for background in (theme.background, theme.surface):
+            shown = Color.parse(str(background)) + Color.parse(theme.variables[name])
+            assert contrast(shown.hex, str(background)) >= 4.5, (name, background)
     assert theme.background is not None
     colours = PALETTES[theme.variables["chart-palette"]]
     assert min(contrast(one, theme.background) for one in colours) >= (7.0 if theme.name == CONTRAST else 4.5)
@@ -66,34 +68,21 @@ def test_lines_contrast_with_the_background_and_each_other(theme: object) -> Non
         assert min(distance for (_, two), distance in distances.items() if two < 4) >= 12.9
 
 
-@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
-async def test_text_is_readable_in_every_theme(theme: object, runs_dir: Path) -> None:
-    from textual.theme import Theme
-
-    assert isinstance(theme, Theme)
+async def test_text_is_readable_in_every_theme_at_once(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    app = make_app(runs_dir)
-    app.theme = theme.name
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
-        variables, ground = app.get_css_variables(), Color.parse(str(theme.background))
-        names = ["foreground", "foreground-muted", "text-primary", "text-success", "text-error", "text-warning"]
-        for name in [*names, *(["text-disabled"] if theme.name == CONTRAST else [])]:
-            seen = ground.blend(Color.parse(variables[name]).with_alpha(1.0), Color.parse(variables[name]).a)
-            least = 7.0 if theme.name == CONTRAST else 4.5
-            assert contrast(seen.hex, ground.hex) >= least, name
-
-
-async def test_a_theme_change_applies_at_once(runs_dir: Path) -> None:
-    three_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
-        for theme in (*(one.name for one in THEMES), "nord", "ansi-dark"):
+    async with open_app(runs_dir, text="● target", size=SMALL) as (app, pilot):
+        for theme in ("nord", "ansi-dark", *(one.name for one in THEMES)):
             app.theme = theme
             await pilot.pause()
             assert "● target" in screen_text(app)
             assert app.has_class("-contrast") == (theme == CONTRAST)
+            names = ["foreground", "foreground-muted", "text-primary", "text-success", "text-error", "text-warning"]
+            if theme not in [one.name for one in THEMES]:
+                continue
+            variables, ground = app.get_css_variables(), Color.parse(str(app.current_theme.background))
+            for name in [*names, *(["text-disabled"] if theme == CONTRAST else [])]:
+                seen = ground.blend(Color.parse(variables[name]).with_alpha(1.0), Color.parse(variables[name]).a)
+                assert contrast(seen.hex, ground.hex) >= (7.0 if theme == CONTRAST else 4.5), name
 
 
 def test_unknown_palettes_are_the_dark_one() -> None:
@@ -111,19 +100,6 @@ def test_plain_glyphs_have_the_same_width() -> None:
 async def test_a_limited_console_shows_only_plain_glyphs(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "linux")
     three_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "o target" in screen_text(app), "plain signs")
+    async with open_app(runs_dir, text="o target", size=SMALL) as (app, _):
         assert not set(GLYPH) & set(screen_text(app))
         assert "▀" in screen_text(app)
-
-
-@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
-def test_muted_and_faint_text_can_be_read(theme: object) -> None:
-    from textual.theme import Theme
-
-    assert isinstance(theme, Theme)
-    for name in ("foreground-muted", "foreground-disabled", "text-disabled"):
-        for background in (theme.background, theme.surface):
-            shown = Color.parse(str(background)) + Color.parse(theme.variables[name])
-            assert contrast(shown.hex, str(background)) >= 4.5, (name, background)

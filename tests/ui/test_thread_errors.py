@@ -1,7 +1,7 @@
 """An exception in any thread of the app: shown in a sentence, logged, and the app stays usable."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,8 @@ from clarinet_tui.ui.feed.history_reader import HistoryReader
 from clarinet_tui.ui.feed.machine_reader import MachineReader
 from clarinet_tui.ui.screens import launch
 from core import files
-from tests.support.app import screen_text, toast_texts, wait_until
-from tests.support.nvml import build
-from tests.support.ui_queue import dismissed, fill_queue, still_machine
+from tests.support.app import expect_text, screen_text, toast_texts, wait_until
+from tests.support.ui_queue import fill_queue
 from tests.support.ui_runs import NOW, three_runs
 
 HISTORY, DEVICES, BOARD, LAUNCH = ("1", "aaa111"), ("6", "ddd444"), ("5", "smoke 4"), ("2", "clarinet sweep")
@@ -73,27 +72,20 @@ def breaking(message: str) -> Callable[..., None]:
 broken = breaking("boom")
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("nvml"))
-
-
 @pytest.fixture
-def app(runs_dir: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClarinetApp]:
+def app(held: Path, machine: None) -> ClarinetApp:
     """The app as users run it, on three runs of both families and a paused queue."""
-    still_machine(library, monkeypatch)
-    three_runs(runs_dir)
-    fill_queue(runs_dir, "ddd444", device="cpu")
-    for _ in dismissed(runs_dir):
-        app = ClarinetApp(runs_dir, now=lambda: NOW, catches_errors=True)
-        app.state.deletions.append(("eee555",))
-        yield app
+    three_runs(held)
+    fill_queue(held, "ddd444", device="cpu")
+    app = ClarinetApp(held, now=lambda: NOW, catches_errors=True)
+    app.state.deletions.append(("eee555",))
+    return app
 
 
 async def open_view(pilot: Pilot[None], view: tuple[str, str]) -> None:
-    await wait_until(pilot, lambda: "aaa111" in screen_text(pilot.app), "the history")
+    await expect_text(pilot, "aaa111")
     await pilot.press(view[0])
-    await wait_until(pilot, lambda: view[1] in screen_text(pilot.app), view[1])
+    await expect_text(pilot, view[1])
 
 
 async def expect_report(pilot: Pilot[None], message: str, tmp_path: Path, error: str = "boom") -> None:
@@ -140,11 +132,11 @@ async def test_an_error_in_the_demo_of_an_empty_history_is_reported(
     monkeypatch.setattr(RunActions, "start_demo", broken)
     app = ClarinetApp(runs_dir, now=lambda: NOW, catches_errors=True)
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await wait_until(pilot, lambda: "to watch the demo" in screen_text(app), "the offer")
+        await expect_text(pilot, "to watch the demo")
         await pilot.press("D")
         await expect_report(pilot, "Internal error (Mishap: boom)", tmp_path)
         three_runs(runs_dir)
-        await wait_until(pilot, lambda: "aaa111" in screen_text(app), "runs of a command line")
+        await expect_text(pilot, "aaa111")
         await expect_usable(pilot, app)
     assert app.return_code == 0
 

@@ -15,12 +15,11 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.history.queries import get_run, read_open_alarms
 from clarinet_tui.logs.event_text import describe_event
-from clarinet_tui.runs.journal import JournalEvent, read_journal
 from clarinet_tui.runs.worker_command import hook_environment
 from clarinet_tui.worker.alarms import ALARM_KINDS, EARLY, PATIENCE, WINDOW, AlarmMonitor
 from core.config import setting_specs
 from core.events import Alarmed, Evaluated, Event, Resumed, StageStarted, Started, Stepped
-from tests.support.events import evaluation, resumed, started, step
+from tests.support.events import evaluation, read_journal, resumed, started, step
 from tests.support.forked_python import run_worker
 from tests.support.workers import events_named, make_task, tiny_run
 
@@ -172,13 +171,12 @@ def recorded(name: str, folder: Path) -> Iterator[Event]:
     journal = folder / "journal.jsonl"
     journal.write_bytes(gzip.decompress((RECORDED / f"{name}.jsonl.gz").read_bytes()))
     for record in read_journal(journal):
-        assert isinstance(record, JournalEvent)
-        if record.name == "step":
-            place = {field: record.fields[field] for field in ("iteration", "epoch", "adaptation_epoch", "stage")}
-            measured = {field: record.fields[field] for field in record.fields.keys() - place.keys() - {"event"}}
+        if record["event"] == "step":
+            place = {field: record[field] for field in ("iteration", "epoch", "adaptation_epoch", "stage")}
+            measured = {field: record[field] for field in record.keys() - place.keys() - {"event"}}
             yield Stepped(**place, measured=measured)
-        elif record.name != "finished":
-            yield msgspec.convert(record.fields, Started | StageStarted | Evaluated | Resumed)
+        elif record["event"] != "finished":
+            yield msgspec.convert(record, Started | StageStarted | Evaluated | Resumed)
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,17 @@ def test_json_lines_have_non_finite_numbers_as_text() -> None:
     assert "id" not in second
 
 
-def test_plain_lines_are_limited() -> None:
+def test_plain_lines_are_limited_and_have_the_number_of_iterations() -> None:
     out, now = io.StringIO(), [0.0]
     display = PlainLines(out, RUN, clock=lambda: now[0], interval=10.0)
     for iteration in range(1, 101):
         now[0] += 0.5
         display.show(stepped(iteration))
     assert len(out.getvalue().splitlines()) == 5
+    resuming = choose_display(RUN, 640, out=out)
+    resuming.show(resumed(148))
+    resuming.show(stepped(149))
+    assert out.getvalue().splitlines()[-1].startswith("iteration 149 of 640, ")
 
 
 def test_quoted_text_is_escaped() -> None:
@@ -60,23 +64,13 @@ def test_unknown_accuracies_are_omitted() -> None:
     assert describe_event(evaluated, 1, "abc") == "epoch 2: target 81.23 %"
     unlabelled = replace(evaluated, target_accuracy=None, target_information=0.25)
     assert describe_event(unlabelled, 1, "abc") == "epoch 2: no labels to evaluate with, information 0.250"
-    assert describe_event(Stopped(iteration=7), 9, "abc") == (
-        "stopped at iteration 7; resume with: clarinet resume abc"
-    )
 
 
 def test_printed_command_can_be_pasted_and_has_the_runs_directory() -> None:
+    assert describe_event(Stopped(iteration=7), 9, "abc") == "stopped at iteration 7; resume with: clarinet resume abc"
     text = describe_event(Stopped(iteration=7), 9, "abc", "my $runs") or ""
     command = text.partition("resume with: ")[2]
     assert shlex.split(command) == ["clarinet", "resume", "abc", "--runs-dir", "my $runs"]
-
-
-def test_plain_lines_of_a_resumed_run_have_the_number_of_iterations() -> None:
-    out = io.StringIO()
-    display = choose_display(RUN, 640, out=out)
-    display.show(resumed(148))
-    display.show(stepped(149))
-    assert out.getvalue().splitlines()[1].startswith("iteration 149 of 640, ")
 
 
 def test_log_of_a_queued_worker_has_no_events() -> None:

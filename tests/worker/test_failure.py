@@ -13,8 +13,6 @@ from clarinet_tui.logs.event_text import describe_event
 from clarinet_tui.worker.failure import FRAMES, MAX_MESSAGE, make_failed
 from core.errors import InputError
 from core.events import Failed, Stepped
-from core.training.train import train
-from tests.support.tiny import tiny_config, tiny_data
 
 GPU_FULL = """CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 15.89 GiB of which 1.21 GiB
 is free. Process 4242 has 14.68 GiB memory in use. Of the allocated memory 14.01 GiB is allocated by PyTorch."""
@@ -85,12 +83,6 @@ def test_kinds_of_full_disk_and_wrong_input() -> None:
     refused = make_failed(InputError("device: there is no cuda:7 here"), None)
     assert (refused.kind, refused.message) == ("wrong input", "device: there is no cuda:7 here")
     assert make_failed(PermissionError(errno.EACCES, "Permission denied", "x"), None).kind == "PermissionError"
-
-
-def test_kind_of_a_non_finite_loss() -> None:
-    *_, last = train(tiny_config(classifier_rate=1e30, warmup_epochs=0), data=tiny_data())
-    assert isinstance(last, Failed)
-    assert (last.kind, last.frames) == ("not finite", [])
 
 
 def test_old_failure_without_kind_is_read() -> None:

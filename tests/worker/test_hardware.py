@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from clarinet_tui.devices.local import DeviceReader
-from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import count_runs, get_run, list_runs, read_sample_curves
+from clarinet_tui.history.queries import count_runs, list_runs, read_sample_curves
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
-from clarinet_tui.queue.scheduling import Scheduler
+from clarinet_tui.queue.scheduling import schedule_queue
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.memory_peaks import read_largest_peak, read_memory_peak
@@ -26,16 +25,11 @@ from clarinet_tui.worker.recorder import Recorder
 from core.errors import InputError
 from core.events import Sampled, Stepped, Stopped
 from tests.support.events import resumed, started, step
-from tests.support.histories import make_run, open_history
-from tests.support.nvml import BUSY, build, install_standin
+from tests.support.histories import ingest, make_run, open_history
+from tests.support.nvml import BUSY, install_standin
 from tests.support.workers import read_events
 
 TIMEOUT = 60.0
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("nvml"))
 
 
 @pytest.fixture
@@ -74,18 +68,13 @@ def test_a_sample_has_what_the_driver_reports(our_gpu: pytest.MonkeyPatch) -> No
     assert (first.iteration, first.seconds) == (7, 1.5)
     assert (first.gpu_use, first.power, first.temperature) == (97.0, 344.5, 71)
     assert (first.gpu_memory, first.gpu_memory_peak) == (9 * GIB, 9 * GIB)
-    assert first.cpu is not None
-    assert first.cpu >= 0
-    assert first.memory is not None
-    assert first.memory > 1 << 20
-    energies = [sample.energy for sample in (first, *others)]
-    assert energies[0] == 500.0
-    assert sum(energy or 0.0 for energy in energies) == 750.0, "each sample has what was used since the one before"
-
-
-def test_energy_is_divided_among_the_processes_of_a_gpu(our_gpu: pytest.MonkeyPatch) -> None:
+    assert (first.cpu or 0.0) >= 0
+    assert (first.memory or 0) > 1 << 20
+    assert first.energy == 500.0
+    total = sum(sample.energy or 0.0 for sample in (first, *others))
+    assert total == 750.0, "each sample has what was used since the one before"
     our_gpu.setenv("STANDIN_SECOND", "1")
-    assert sample_twice(our_gpu)[0].energy == 250.0
+    assert sample_twice(our_gpu)[0].energy == 250.0, "it is divided among the processes of a GPU"
 
 
 def test_unknown_values_stay_unknown(our_gpu: pytest.MonkeyPatch) -> None:
@@ -165,57 +154,30 @@ def record_attempt(run_dir: Path, patch: pytest.MonkeyPatch, name: str = "abc", 
     return run
 
 
-def test_the_last_sample_precedes_the_final_event(tmp_path: Path, our_gpu: pytest.MonkeyPatch) -> None:
-    run = record_attempt(tmp_path, our_gpu)
-    assert [event["event"] for event in read_events(run)] == ["started", "step", "sample", "stopped"]
-    hardware = read_environment(run)["hardware"]
-    assert (hardware["name"], hardware["uuid"]) == ("NVIDIA GeForce RTX 3090", BUSY)
+FOUND = (
+    *("gpu_memory>8GB", "gpu_memory:9GiB", "gpu_memory>=9663676416", "gpu_memory:1gb..10gb", "gpu_use>90"),
+    *("energy>1.9kWh", "energy:2kwh", "energy<7300kJ", "memory>1MB", "hardware:3090"),
+)
+NOT_FOUND = ("gpu_memory>9GiB", "gpu_memory<9.5GB", "energy>2kWh", "hardware:A100")
 
 
 def test_the_history_has_samples_and_their_sums(tmp_path: Path, our_gpu: pytest.MonkeyPatch) -> None:
     run = record_attempt(tmp_path, our_gpu)
+    assert [event["event"] for event in read_events(run)] == ["started", "step", "sample", "stopped"]
+    hardware = read_environment(run)["hardware"]
+    assert (hardware["name"], hardware["uuid"]) == ("NVIDIA GeForce RTX 3090", BUSY)
     with open_history(tmp_path) as db:
-        ingest_run(db, run)
-        row = get_run(db, run.id)
-        assert row is not None
+        row = ingest(db, run)
         assert (row.hardware, row.gpu_memory, row.gpu_use) == ("NVIDIA GeForce RTX 3090", 9.0 * GIB, 97.0)
         assert row.energy == 7.2e6
         assert row.memory
         samples = read_sample_curves(db, run.id)
         assert (samples["power"].mean.tolist(), samples["temperature"].mean.tolist()) == ([344.5], [71.0])
-
-
-@pytest.mark.parametrize(
-    ("query", "matches"),
-    [
-        ("gpu_memory>8GB", 1),
-        ("gpu_memory>9GiB", 0),
-        ("gpu_memory:9GiB", 1),
-        ("gpu_memory>=9663676416", 1),
-        ("gpu_memory<9.5GB", 0),
-        ("gpu_memory:1gb..10gb", 1),
-        ("energy>1.9kWh", 1),
-        ("energy>2kWh", 0),
-        ("energy:2kwh", 1),
-        ("energy<7300kJ", 1),
-        ("gpu_use>90", 1),
-        ("memory>1MB", 1),
-        ("hardware:3090", 1),
-        ("hardware:A100", 0),
-    ],
-)
-def test_queries(tmp_path: Path, our_gpu: pytest.MonkeyPatch, query: str, matches: int) -> None:
-    run = record_attempt(tmp_path, our_gpu)
-    with open_history(tmp_path) as db:
-        ingest_run(db, run)
-        assert count_runs(db, query) == matches
+        assert [query for query in (*FOUND, *NOT_FOUND) if count_runs(db, query)] == list(FOUND)
         assert [found.id for found in list_runs(db, "", sort="gpu_memory")] == [run.id]
-
-
-@pytest.mark.parametrize("query", ["gpu_memory>8apples", "energy>1kWq", "memory>GB", "energy:-3J"])
-def test_wrong_units_name_what_is_expected(tmp_path: Path, query: str) -> None:
-    with open_history(tmp_path) as db, pytest.raises(InputError, match=r"expected a(n energy| size) such as"):
-        count_runs(db, query)
+        for wrong in ("gpu_memory>8apples", "energy>1kWq", "memory>GB", "energy:-3J"):
+            with pytest.raises(InputError, match=r"expected a(n energy| size) such as"):
+                count_runs(db, wrong)
 
 
 def test_energy_of_all_attempts_is_added(tmp_path: Path, our_gpu: pytest.MonkeyPatch) -> None:
@@ -228,10 +190,7 @@ def test_energy_of_all_attempts_is_added(tmp_path: Path, our_gpu: pytest.MonkeyP
     recorder.record(Stopped(iteration=1))
     recorder.close()
     with open_history(tmp_path) as db:
-        ingest_run(db, run)
-        row = get_run(db, run.id)
-    assert row is not None
-    assert row.energy == 7.2e6 + 1e3, "also of iterations that the second attempt has superseded"
+        assert ingest(db, run).energy == 7.2e6 + 1e3, "also of iterations that the second attempt has superseded"
 
 
 def test_the_next_run_like_it_reserves_its_peak(tmp_path: Path, our_gpu: pytest.MonkeyPatch) -> None:
@@ -239,23 +198,18 @@ def test_the_next_run_like_it_reserves_its_peak(tmp_path: Path, our_gpu: pytest.
     assert read_memory_peak(tmp_path, run.read_config()) == read_largest_peak(tmp_path) == 9 * GIB
     like, other = make_run(tmp_path, "like", seed=2), make_run(tmp_path, "other", batch_size=16)
     entries = tuple(QueueEntry(id=one.id, working_directory="/", data_dir="/") for one in (like, other))
-    gpu = DeviceReader(seconds=0)
     our_gpu.setenv("CUDA_VISIBLE_DEVICES", "2")
     our_gpu.setenv("STANDIN_FOREIGN", "0")
-    decisions = Scheduler(tmp_path).schedule(Queue(entries=entries), gpu.read(), ())
-    gpu.close()
+    with DeviceReader(seconds=0) as reader:
+        decisions = schedule_queue(tmp_path, Queue(entries=entries), reader.read(), ())
     reasons = {decision.entry.id: decision.reason for decision in decisions}
     assert reasons == {
         "like": "cuda:0: 1.0 of 24.0 GiB free, 9.0 needed",
         "other": "cuda:0: 1.0 of 24.0 GiB free, 2.0 needed",
     }
-
-
-def test_a_damaged_peak_is_unknown(tmp_path: Path, our_gpu: pytest.MonkeyPatch) -> None:
-    run = record_attempt(tmp_path, our_gpu)
     (file,) = (tmp_path / "memory").iterdir()
-    for content in ("{", '{"kind": "", "bytes": -1}', '{"kind": "", "bytes": "9"}'):
-        file.write_text(content)
+    for damaged in ("{", '{"kind": "", "bytes": -1}', '{"kind": "", "bytes": "9"}'):
+        file.write_text(damaged)
         assert read_memory_peak(tmp_path, run.read_config()) is None
 
 

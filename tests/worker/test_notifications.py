@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -19,15 +20,15 @@ from rich.progress import Progress
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.place import LaunchOptions
-from clarinet_tui.queue import requests
+from clarinet_tui.queue.local import LocalPlace
 from clarinet_tui.queue.queue_file import read_queue
-from clarinet_tui.queue.workers import LocalExecutor
+from clarinet_tui.queue.supervisor import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.worker_command import ALARM_VARIABLE, hook_environment, take_hook_command
 from clarinet_tui.runs.worker_log import split_timestamp
-from clarinet_tui.worker.notifications import ON_END, EventHook, parse_hook_command, read_targets, send
+from clarinet_tui.worker.notifications import ON_END, EventHook, HookEvent, parse_hook_command, read_targets, send
 from core.errors import InputError
-from core.events import Alarmed, Event, Failed, Finished, Stopped
+from core.events import Alarmed, Failed, Finished, Stopped
 from core.resolve import resolve
 from tests.support.histories import make_run
 
@@ -39,9 +40,9 @@ def run(tmp_path: Path) -> RunDirectory:
     return make_run(tmp_path / "runs", id="abc123")
 
 
-def make_hook(run: RunDirectory, *command: str, seconds: float = 30.0) -> tuple[EventHook, list[str]]:
+def make_hook(run: RunDirectory, *command: str, seconds: float = 30.0, **options: Any) -> tuple[EventHook, list[str]]:
     messages: list[str] = []
-    return EventHook(run, run.read_config(), command, messages.append, seconds), messages
+    return EventHook(run, run.read_config(), command, messages.append, seconds, **options), messages
 
 
 def command_output(run: RunDirectory) -> list[str]:
@@ -53,20 +54,17 @@ def python(code: str) -> tuple[str, ...]:
     return (sys.executable, "-c", code)
 
 
-def test_command_is_split_as_by_a_shell() -> None:
-    assert parse_hook_command("sh -c 'a $HOME; b'") == ("sh", "-c", "a $HOME; b")
-
-
 @pytest.mark.parametrize("text", ["", "  ", "echo 'a", "no-such-program-anywhere x", "./not-here.sh", "echo|wc"])
 def test_command_that_cannot_start_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^--on-alarm: "):
         parse_hook_command(text, tmp_path)
 
 
-def test_script_in_the_working_folder(tmp_path: Path) -> None:
+def test_command_is_split_as_by_a_shell_and_may_be_in_the_working_folder(tmp_path: Path) -> None:
     (tmp_path / "notify.sh").write_text("#!/bin/sh\n")
     (tmp_path / "notify.sh").chmod(0o700)
     assert parse_hook_command("./notify.sh loud", tmp_path) == ("./notify.sh", "loud")
+    assert parse_hook_command("sh -c 'a $HOME; b'") == ("sh", "-c", "a $HOME; b")
 
 
 def test_environment_and_output_of_the_command(run: RunDirectory) -> None:
@@ -75,15 +73,8 @@ def test_environment_and_output_of_the_command(run: RunDirectory) -> None:
     hook.submit(ALARM)
     hook.close()
     assert command_output(run) == [
-        "RUN abc123",
-        f"RUNS {run.runs_dir.absolute()}",
-        "ALARM collapse",
-        "MESSAGE few classes → 2",
-        "ADVICE a lower rate",
-        "ITERATION 7",
-        "METHOD clarinet",
-        "TASK U->M",
-        "SEED 1",
+        *("RUN abc123", f"RUNS {run.runs_dir.absolute()}", "ALARM collapse", "MESSAGE few classes → 2"),
+        *("ADVICE a lower rate", "ITERATION 7", "METHOD clarinet", "TASK U->M", "SEED 1"),
     ]
     assert stat.S_IMODE(run.log.stat().st_mode) == 0o600
     assert messages == []
@@ -100,11 +91,10 @@ def test_environment_and_output_of_the_command(run: RunDirectory) -> None:
         (Stopped(iteration=9), "stopped  at iteration 9"),
     ],
 )
-def test_command_for_the_end(run: RunDirectory, event: Event, expected: str) -> None:
+def test_command_for_the_end(run: RunDirectory, event: HookEvent, expected: str) -> None:
     names = ("STATE", "TARGET_ACCURACY", "MESSAGE")
     code = f"import os\nprint(*(os.environ.get('CLARINET_' + name, '') for name in {names}))"
-    messages: list[str] = []
-    hook = EventHook(run, run.read_config(), python(code), messages.append, option=ON_END)
+    hook, messages = make_hook(run, *python(code), option=ON_END)
     hook.submit(event)
     hook.close()
     assert (command_output(run), messages) == ([expected], [])
@@ -123,19 +113,18 @@ def test_failure_is_reported_once_and_the_next_alarm_runs_the_command(run: RunDi
     assert message == f"--on-alarm {sys.executable}: ended with exit code 3; its output is in worker.log"
 
 
-def test_missing_program_is_reported(run: RunDirectory) -> None:
-    hook, messages = make_hook(run, str(run.path / "gone"))
-    hook.submit(ALARM)
-    hook.close()
-    assert len(messages) == 1
-    assert "No such file" in messages[0]
+def test_missing_program_is_reported_and_without_a_command_nothing_is_started(run: RunDirectory) -> None:
+    for command in ((), (str(run.path / "gone"),)):
+        assert not run.log.exists()
+        hook, messages = make_hook(run, *command)
+        hook.submit(ALARM)
+        hook.close()
+    (message,) = messages
+    assert "No such file" in message
 
 
 def test_slow_command_is_killed_with_its_children(run: RunDirectory) -> None:
-    code = (
-        "import os, subprocess\nchild = subprocess.Popen(['sleep', '600'])\nprint(child.pid, flush=True)\nchild.wait()"
-    )
-    hook, messages = make_hook(run, *python(code), seconds=1.0)
+    hook, messages = make_hook(run, "sh", "-c", "sleep 600 & echo $!; wait", seconds=1.0)
     hook.submit(ALARM)
     assert messages == []  # submit does not wait
     hook.close(timeout=60)
@@ -151,17 +140,10 @@ def test_close_gives_up_after_its_timeout(run: RunDirectory) -> None:
     assert len(messages) == 1
 
 
-def test_without_a_command_nothing_is_started(run: RunDirectory) -> None:
-    hook, _ = make_hook(run)
-    hook.submit(ALARM)
-    hook.close()
-    assert not run.log.exists()
-
-
 def test_command_reaches_the_worker_through_the_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs_dir: None)
     options = LaunchOptions.from_paths(tmp_path, tmp_path, on_alarm=("notify", "--loud", "two words"))
-    (run,) = requests.submit(tmp_path / "runs", [resolve(preset="smoke")], options)
+    (run,) = LocalPlace(tmp_path / "runs").submit([resolve(preset="smoke")], options)
     entry = read_queue(run.runs_dir)[run.id]
     assert entry.on_alarm == ("notify", "--loud", "two words")
     command = LocalExecutor().command(run, entry, Device(key="cpu", label="cpu", name="CPU"))
@@ -172,9 +154,10 @@ def test_command_reaches_the_worker_through_the_queue(tmp_path: Path, monkeypatc
     assert take_hook_command(ALARM_VARIABLE) == []
 
 
-def test_settings_cannot_set_a_command() -> None:
-    with pytest.raises(InputError, match="on_alarm"):
-        resolve({"on_alarm": ["touch", "x"]}, source="mine.toml")
+@pytest.mark.parametrize("name", ["on_alarm", "on_end", "notify"])
+def test_settings_cannot_set_a_command(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name}: no such setting"):
+        resolve({name: ["touch", "x"]}, source="mine.toml")
 
 
 def is_gone(pid: int) -> bool:
@@ -214,8 +197,7 @@ def server(status: int = 200) -> Iterator[tuple[int, list[tuple[str, str, bytes]
 
 def notify(run: RunDirectory, *targets: str) -> list[str]:
     """Notify of an alarm; return what was reported to the user."""
-    messages: list[str] = []
-    hook = EventHook(run, run.read_config(), (), messages.append, targets=targets)
+    hook, messages = make_hook(run, targets=targets)
     hook.submit(ALARM)
     hook.close(timeout=60)
     return messages
@@ -286,8 +268,3 @@ def test_targets_are_the_users_choice(tmp_path: Path) -> None:
     config.write_text("notify = 3\n")
     with pytest.raises(InputError, match="notify: expected bell"):
         read_targets(environ)
-
-
-def test_settings_of_a_run_cannot_set_a_target() -> None:
-    with pytest.raises(InputError, match="notify: no such setting"):
-        resolve({"notify": "https://example.org"}, source="mine.toml")

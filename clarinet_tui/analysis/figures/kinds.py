@@ -14,7 +14,7 @@ from clarinet_tui.analysis.board import PAPER_PRESETS, Board, make_board
 from clarinet_tui.analysis.choices import BUDGETS, BandKind, Budget, Rule
 from clarinet_tui.analysis.comparison import Side, make_sides
 from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure, FigureCurve, Panel, colour_indices
-from clarinet_tui.analysis.published import find_published
+from clarinet_tui.analysis.published import PUBLISHED
 from clarinet_tui.analysis.run_records import ExcludedRuns, RunRecords
 from clarinet_tui.analysis.seed_curves import (
     BAND_DESCRIPTIONS,
@@ -132,7 +132,7 @@ def accuracy_figure(reader: RunRecords, runs: FigureRuns, *, axis: Axis = "epoch
             if curve.last is None:  # a target without labels has no accuracy
                 absent.append(task_and_method(side))
                 continue
-            result = find_published(side.method, task)
+            result = PUBLISHED.get((side.method, task))
             task_curves.append(replace(curve, published=result.mean if result else None))
             drawn.append(side)
         if task_curves:

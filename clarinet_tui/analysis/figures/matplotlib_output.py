@@ -214,10 +214,7 @@ POINT_STYLES: dict[str, dict[str, Any]] = {
 def _points(ax: Any, cloud: PointCloud, theme: Theme) -> None:
     """Draw circles for the source and crosses for the target; grey where the class is unknown."""
     ax.set(xticks=[], yticks=[])
-    for name, points, labels in (
-        ("source", cloud.source, cloud.source_y),
-        ("target", cloud.target, cloud.target_y),
-    ):
+    for name, points, labels in (("source", cloud.source, cloud.source_y), ("target", cloud.target, cloud.target_y)):
         for label in sorted(set(labels.tolist())):
             colour = _class_colour(label, len(cloud.classes), theme)
             chosen = points[labels == label]

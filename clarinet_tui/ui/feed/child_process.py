@@ -77,27 +77,25 @@ class ChildProcess:
         self.kill()
 
 
-class InspectionFeed:
+class InspectionFeed(Poller[str, InspectionProgress]):
     """Inspects runs, one after the other, in a process each; `post` is called by its own thread and by `add`."""
 
-    interval = None
-
     def __init__(self, runs_dir: Path, data_dir: Path, post: Callable[[InspectionProgress], object]) -> None:
+        super().__init__("inspect", post)
         self._directories = [f"--runs-dir={runs_dir}", f"--data-dir={data_dir}"]
-        self._post, self._process = post, ChildProcess()
+        self._process = ChildProcess()
         self._waiting: deque[str] = deque()
         self._current = ""
-        self._poller = Poller[str, InspectionProgress]("inspect", lambda: self, post, self._failed)
+        self.request("inspect")
 
     def add(self, runs: Iterable[str]) -> None:
         """Inspect these runs, unless they already wait."""
         for run in runs:
             if run not in (self._current, *self._waiting):
-                self._post(InspectionProgress(run))
+                self.post(InspectionProgress(run))
                 self._waiting.append(run)
-        self._poller.request("inspect")
-        self._poller.refresh()
-        self._poller.start()
+        self.refresh()
+        self.start()
 
     def read(self, work: str) -> Iterator[InspectionProgress]:
         while self._waiting:
@@ -109,30 +107,25 @@ class InspectionFeed:
             self._current = ""
             yield InspectionProgress(run, error=error, has_ended=True)
 
-    def _failed(self, error: Exception, last: InspectionProgress | None) -> InspectionProgress:
+    def on_error(self, error: Exception, last: InspectionProgress | None) -> InspectionProgress:
         run, self._current = self._current, ""
         return InspectionProgress(run, error=describe_error(error), has_ended=True)
-
-    def close(self) -> None: ...
 
     def stop(self) -> None:
         self._waiting.clear()
         self._process.stop()
-        self._poller.stop()
+        super().stop()
 
 
-class SamplesFeed:
+class SamplesFeed(Poller[RunConfig, TaskSamples]):
     """Reads samples of the launch form's first task; a newer request ends an older one's process."""
 
-    interval = None
+    delay = SAMPLES_DELAY
 
     def __init__(self, data_dir: Path, post: Callable[[TaskSamples], object]) -> None:
-        """`post` is called by the feed's thread."""
+        super().__init__("samples", post)
         self._data_dir, self._process = data_dir, ChildProcess()
-        self._poller = Poller[RunConfig, TaskSamples](
-            "samples", lambda: self, post, lambda error, _: TaskSamples("", error=str(error)), delay=SAMPLES_DELAY
-        )
-        self._poller.start()
+        self.start()
 
     def request(self, config: RunConfig | None) -> None:
         """Read samples for a run with this configuration, or forget the last ones."""
@@ -140,8 +133,8 @@ class SamplesFeed:
         if config:  # the same data, and nothing else of this configuration
             same = {name: getattr(config, name) for name in DATA_SETTINGS}
             wanted = msgspec.structs.replace(RunConfig(), **same, seed=data_seed(config))
-        if wanted != self._poller.requested:
-            self._poller.request(wanted)
+        if wanted != self.requested:
+            super().request(wanted)
             self._process.kill()
 
     def read(self, config: RunConfig) -> Iterator[TaskSamples]:
@@ -151,8 +144,9 @@ class SamplesFeed:
             if report.error or report.pictures:
                 yield TaskSamples(config.task, report.pictures, report.error)
 
-    def close(self) -> None: ...
+    def on_error(self, error: Exception, last: TaskSamples | None) -> TaskSamples:
+        return TaskSamples("", error=str(error))
 
     def stop(self) -> None:
         self._process.stop()
-        self._poller.stop()
+        super().stop()

@@ -5,6 +5,7 @@ Only changes are computed again: numbers when a run was evaluated or has ended, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,22 +36,9 @@ MAX_RUNS = 400
 NO_LIMIT = 2**31
 
 
-@dataclass(frozen=True)
-class _Selection:
-    """The runs to compare, and how they were selected."""
-
-    rows: tuple[RunRow, ...] = ()
-    description: str = ""
-    queries: tuple[str, str] | None = None
-    matches: tuple[int, ...] = ()
-    problems: tuple[QueryProblem | None, ...] = ()
-    is_complete: bool = True
-    """Whether both sides have runs."""
-
-
 @dataclass
 class CompareReader:
-    """Used by one thread."""
+    """Used by one thread, with one database."""
 
     runs_dir: Path
     _records: RunRecords | None = None
@@ -60,57 +48,38 @@ class CompareReader:
     _last: tuple[object, ComparisonSnapshot] | None = None
 
     def read(self, db: Database, request: ComparisonRequest) -> ComparisonSnapshot:
-        selection = _select(db, request)
-        rows = tuple(_metric_state(row, request.metric) for row in selection.rows)
-        key = (id(db), request, replace(selection, rows=rows))
+        rows, selected = _select(db, request)
+        states = [_metric_state(row, request.metric) for row in rows]
+        key = (request, states, selected.description, selected.queries, selected.matches, selected.problems)
         if self._last is None or self._last[0] != key:
-            self._last = (key, self._read(db, request, selection))
+            self._last = (key, self._compare(db, rows, selected) if rows else selected)
         return self._last[1]
 
-    def close(self) -> None:
-        self._records = self._comparison = self._last = None
-        self._evaluations.clear()
-        self._curves.clear()
-
-    def _read(self, db: Database, request: ComparisonRequest, selection: _Selection) -> ComparisonSnapshot:
-        snapshot = ComparisonSnapshot(
-            request, selection.description, selection.queries, selection.matches, selection.problems
-        )
-        if not selection.is_complete:
-            return snapshot
+    def _compare(self, db: Database, rows: Sequence[RunRow], selected: ComparisonSnapshot) -> ComparisonSnapshot:
+        from clarinet_tui.analysis.comparison import compare_queries, compare_runs
+        from clarinet_tui.analysis.run_records import RunRecords
         from core.errors import InputError
 
-        try:
-            comparison, parts = self._compare(db, request, selection)
-        except InputError as error:  # a run was deleted since it was selected
-            return replace(snapshot, description=str(error))
-        snapshot = replace(snapshot, comparison=comparison, parts=parts)
+        self._records = self._records or RunRecords(db, self.runs_dir)
+        key = (selected.queries or selected.request.runs, [_epoch_state(row) for row in rows])
+        if self._comparison is None or self._comparison[0] != key:
+            try:
+                if selected.queries:
+                    comparison = compare_queries(self._records, *selected.queries)
+                else:
+                    comparison = compare_runs(self._records, [row.id for row in rows])
+            except InputError as error:  # a run was deleted since it was selected
+                return replace(selected, description=str(error))
+            self._comparison = (key, comparison, split_by_task(comparison))
+        snapshot = replace(selected, comparison=self._comparison[1], parts=self._comparison[2])
         if snapshot.part is None:
             return snapshot
-        rows = {row.id: row for row in selection.rows}
         available = {name for side in snapshot.part.sides for name in list_metrics(db, side.runs[0].run)}
         return replace(
             snapshot,
-            curves=self._read_curves(db, request, snapshot.part, rows),
+            curves=self._read_curves(db, snapshot.request, snapshot.part, {row.id: row for row in rows}),
             metrics=tuple(name for name in COMPARED_METRICS if name in available),
         )
-
-    def _compare(
-        self, db: Database, request: ComparisonRequest, selection: _Selection
-    ) -> tuple[Comparison, tuple[TaskComparison, ...]]:
-        from clarinet_tui.analysis.comparison import compare_queries, compare_runs
-        from clarinet_tui.analysis.run_records import RunRecords
-
-        if self._records is None or self._records.db is not db:
-            self._records = RunRecords(db, self.runs_dir)
-        key = (id(db), selection.queries or request.runs, tuple(map(_epoch_state, selection.rows)))
-        if self._comparison is None or self._comparison[0] != key:
-            if selection.queries:
-                comparison = compare_queries(self._records, *selection.queries)
-            else:
-                comparison = compare_runs(self._records, [row.id for row in selection.rows])
-            self._comparison = (key, comparison, split_by_task(comparison))
-        return self._comparison[1:]
 
     def _read_curves(
         self, db: Database, request: ComparisonRequest, part: TaskComparison, rows: dict[str, RunRow]
@@ -136,7 +105,7 @@ class CompareReader:
     def _read_curve(self, db: Database, row: RunRow, request: ComparisonRequest) -> Curve:
         from clarinet_tui.analysis.seed_curves import read_run_evaluations, run_curve
 
-        assert self._records is not None
+        assert self._records
         cached = self._evaluations.get(row.id)
         if cached is None or cached[0] != _epoch_state(row):
             evaluations = read_run_evaluations(db, self._records.record(row))
@@ -154,40 +123,41 @@ def _metric_state(row: RunRow, metric: str) -> RunRow:
     return _epoch_state(row) if level_of(metric) == "evaluation" else row
 
 
-def _select(db: Database, request: ComparisonRequest) -> _Selection:
+def _select(db: Database, request: ComparisonRequest) -> tuple[Sequence[RunRow], ComparisonSnapshot]:
+    """Return the runs to compare, and how they were selected; no runs if one of the sides would be empty."""
     if request.queries is not None:
-        return _select_by_queries(db, request.queries, "")
+        return _select_by_queries(db, request, request.queries, "")
     if request.runs:
-        rows = tuple(row for run in request.runs if (row := get_run(db, run)))
+        rows = [row for run in request.runs if (row := get_run(db, run))]
         missing = len(request.runs) - len(rows)
         more = f" ({missing} more are not in the history)" if missing else ""
-        return _Selection(rows, f"{len(rows)} runs, selected by id{more}", is_complete=bool(rows))
+        return rows, ComparisonSnapshot(request, f"{len(rows)} runs, selected by id{more}")
     if queries := default_queries(db):
-        return _select_by_queries(db, queries, DEFAULT_DESCRIPTION)
-    return _Selection(description=NOTHING, is_complete=False)
+        return _select_by_queries(db, request, queries, DEFAULT_DESCRIPTION)
+    return (), ComparisonSnapshot(request, NOTHING)
 
 
-def _select_by_queries(db: Database, queries: tuple[str, str], sentence: str) -> _Selection:
+def _select_by_queries(
+    db: Database, request: ComparisonRequest, queries: tuple[str, str], sentence: str
+) -> tuple[Sequence[RunRow], ComparisonSnapshot]:
     rows: list[RunRow] = []
     matches: list[int] = []
     problems: list[QueryProblem | None] = []
     for query, family in zip(queries, COMPARED_FAMILIES, strict=True):
+        matching, problem = [], None
         try:
             matching = [row for row in list_runs(db, query, limit=NO_LIMIT) if row.family == family]
-            problems.append(None)
         except QueryError as error:
-            matching = []
-            problems.append(QueryProblem(error.message, error.position))
+            problem = QueryProblem(error.message, error.position)
         rows += matching
         matches.append(len(matching))
-    if not sentence:
-        sentence = "Selected by queries"
-        empty = [family for family, count in zip(COMPARED_FAMILIES, matches, strict=True) if not count]
-        if any(problems):
-            sentence = "A query is invalid"
-        elif empty:
-            sentence = f"No {' and no '.join(empty)} run matches its query"
+        problems.append(problem)
+    empty = [family for family, count in zip(COMPARED_FAMILIES, matches, strict=True) if not count]
     if len(rows) > MAX_RUNS:
         sentence = f"{len(rows)} runs match, at most {MAX_RUNS} can be compared: narrow the queries"
-    complete = all(matches) and len(rows) <= MAX_RUNS
-    return _Selection(tuple(rows), sentence, queries, tuple(matches), tuple(problems), complete)
+    elif not sentence and any(problems):
+        sentence = "A query is invalid"
+    elif not sentence and empty:
+        sentence = f"No {' and no '.join(empty)} run matches its query"
+    selected = ComparisonSnapshot(request, sentence or "Selected by queries", queries, tuple(matches), tuple(problems))
+    return (() if empty or len(rows) > MAX_RUNS else rows), selected

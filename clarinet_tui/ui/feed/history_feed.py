@@ -1,4 +1,4 @@
-"""Two pollers, of the history: one ingests what runs have written, the other reads what the current view requests.
+"""Two pollers of the history: one ingests what runs have written, the other reads what the current view requests.
 
 A snapshot is posted when something has changed: at most once per interval, and at once after a new request.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
 
 if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
+    from clarinet_tui.ui.feed.history_reader import HistoryReader
 
 FPS = 4.0
 """Maximum number of snapshots per second."""
@@ -30,11 +30,13 @@ REST_FACTOR = 4.0
 """Ingesting pauses for this many times as long as it took, so that it never occupies a core."""
 
 
-class HistoryFeed:
-    """Calls `post`, `log_error` and `report` from its own threads; `request` changes what it reads, `stop` ends it.
+class HistoryFeed(Poller[ViewRequest, HistorySnapshot]):
+    """Calls `post`, `log_error` and `report` from its own threads.
 
     `report` receives the progress of rebuilding a history that an older version has made; nothing is posted meanwhile.
     """
+
+    requested: ViewRequest
 
     def __init__(
         self,
@@ -45,54 +47,60 @@ class HistoryFeed:
         *,
         database: Path | None = None,
         interval: float = 1 / FPS,
-        retry: float = RETRY_SECONDS,
     ) -> None:
-        self.runs_dir, self.database = runs_dir, database
-        self._log_error, self.report, self.interval, self._retry = log_error, report, interval, retry
-        self.ingest_problem = ""
+        super().__init__("feed", post)
+        self.runs_dir, self.database, self.report, self._log_error = runs_dir, database, report, log_error
+        self.interval = self.usual_interval = interval
         self.opened, self.read_once, self.ingested = threading.Event(), threading.Event(), threading.Event()
         """Whether the database was created or rebuilt, read once, and all runs were ingested once."""
-        self.opened_before_read = False
-        self._reader = Poller[ViewRequest, HistorySnapshot](
-            "feed", partial(_ViewReader, self), post, self._read_failed, retry=retry
-        )
-        self._ingester = Poller[Path, str](
-            "ingest", partial(HistoryUpdater, self), self._ingested, lambda error, _: self._describe(error), retry=retry
-        )
-        self._ingester.request(runs_dir)
+        self.ingest_problem = ""
+        self._opened_before_read = False
+        self._reader: HistoryReader | None = None
+        self._posted = float("-inf")
+        self._ingester = _Ingester(self)
         self.request(ViewRequest())
 
-    @property
-    def requested(self) -> ViewRequest:
-        return self._reader.requested or ViewRequest()
-
-    def request(self, request: ViewRequest) -> None:
-        """Read this from now on, and at once if it is new."""
-        self._reader.request(request)
-
     def start(self) -> None:
-        self._reader.start()
+        super().start()
         self._ingester.start()
 
     def stop(self) -> None:
-        """End the threads; wait up to a second for each."""
-        self._reader.stop()
+        super().stop()
         self._ingester.stop()
 
-    def _read_failed(self, error: Exception, last: HistorySnapshot | None) -> HistorySnapshot | None:
+    def read(self, request: ViewRequest) -> Iterator[HistorySnapshot]:
+        if self._reader is None:
+            from clarinet_tui.ui.feed.history_reader import HistoryReader
+
+            self._reader = HistoryReader(self.runs_dir, self.database)
+        self._opened_before_read = self.opened.is_set()
+        snapshot = self._reader.read(request, is_ingested=self.ingested.is_set(), problem=self.ingest_problem)
+        is_early = self._reader.is_partial and time.monotonic() - self._posted < self.usual_interval
+        self.interval = PARTIAL_INTERVAL if self._reader.has_more else self.usual_interval
+        if snapshot and not is_early:
+            self._posted = time.monotonic()
+            yield snapshot
         self.read_once.set()
-        if not self.opened_before_read:  # the database was being created or rebuilt
-            self.opened.wait(self._retry)
+
+    def on_error(self, error: Exception, last: HistorySnapshot | None) -> HistorySnapshot | None:
+        self.read_once.set()
+        if not self._opened_before_read:  # the database was being created or rebuilt
+            self.opened.wait(RETRY_SECONDS)
             return None
-        problem = self._describe(error)
+        problem = self.describe(error)
         return last if last and last.problem == problem else HistorySnapshot(problem=problem)
 
-    def _ingested(self, problem: str) -> None:
+    def close(self) -> None:
+        if self._reader:
+            self._reader.close()
+        self._reader = None
+
+    def on_ingested(self, problem: str) -> None:
         self.ingest_problem = problem
         self.opened.set()
         self.ingested.set()
 
-    def _describe(self, error: Exception) -> str:
+    def describe(self, error: Exception) -> str:
         """Log the error, and return it as a sentence."""
         from core.errors import describe_error  # importing `core` takes too long for the first paint
 
@@ -100,40 +108,15 @@ class HistoryFeed:
         return describe_error(error)
 
 
-class _ViewReader:
-    """Reads what the view requests, with the progress of ingesting."""
+class _Ingester(Poller[Path, str]):
+    """Ingests what runs have written, and refreshes the states of unfinished runs; posts an error message or ""."""
 
     def __init__(self, feed: HistoryFeed) -> None:
-        from clarinet_tui.ui.feed.history_reader import HistoryReader
-
-        self._feed, self._reader = feed, HistoryReader(feed.runs_dir, feed.database)
-        self._posted = float("-inf")
-        self.close = self._reader.close
-
-    @property
-    def interval(self) -> float:
-        return PARTIAL_INTERVAL if self._reader.has_more else self._feed.interval
-
-    def read(self, request: ViewRequest) -> Iterator[HistorySnapshot]:
-        feed = self._feed
-        feed.opened_before_read = feed.opened.is_set()
-        snapshot = self._reader.read(request, is_ingested=feed.ingested.is_set(), problem=feed.ingest_problem)
-        is_early = self._reader.is_partial and time.monotonic() - self._posted < feed.interval
-        if snapshot and not is_early:
-            self._posted = time.monotonic()
-            yield snapshot
-        feed.read_once.set()
-
-
-class HistoryUpdater:
-    """Ingests what runs have written, and refreshes the states of unfinished runs."""
-
-    interval = 0.0
-
-    def __init__(self, feed: HistoryFeed) -> None:
+        super().__init__("ingest", feed.on_ingested)
         self._feed = feed
         self._db: Database | None = None
         self._states_refreshed = float("-inf")
+        self.request(feed.runs_dir)
 
     def read(self, runs_dir: Path) -> Iterator[str]:
         """Bring the history up to date; the runs of the view come first, because the others may take long.
@@ -155,7 +138,7 @@ class HistoryUpdater:
             first = [curves.run for curves in feed.requested.curves]
             update_history(self._db, runs_dir, first=first, states=refreshes_states)
             self._states_refreshed = started if refreshes_states else self._states_refreshed
-        self.interval = max(feed.interval, REST_FACTOR * (time.monotonic() - started))
+        self.interval = max(feed.usual_interval, REST_FACTOR * (time.monotonic() - started))
         yield ""
 
     def _open(self, runs_dir: Path) -> Database:
@@ -177,6 +160,10 @@ class HistoryUpdater:
 
             return open_history(runs_dir, self._feed.database, report)
 
+    def on_error(self, error: Exception, last: str | None) -> str:
+        return self._feed.describe(error)
+
     def close(self) -> None:
         if self._db:
             self._db.close()
+        self._db = None

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import operator
+import time
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,18 +27,27 @@ from clarinet_tui.history.queries import (
     read_open_alarms,
     read_run_groups,
 )
-from clarinet_tui.history.query_language import QueryError, QueryProblem
-from clarinet_tui.ui.feed.board_reader import BoardReader
+from clarinet_tui.history.query_language import QueryError, QueryProblem, quote_value
 from clarinet_tui.ui.feed.detail_reader import DetailReader
-from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, HistorySnapshot, Listing, RunCurves, ViewRequest
+from clarinet_tui.ui.snapshot.references import References
+from clarinet_tui.ui.snapshot.snapshot import (
+    BoardRequest,
+    BoardSnapshot,
+    CurvesRequest,
+    HistorySnapshot,
+    Listing,
+    RunCurves,
+    ViewRequest,
+)
 from core.errors import InputError
 
 if TYPE_CHECKING:
+    from clarinet_tui.analysis.board import Board
+    from clarinet_tui.analysis.run_records import ComparableRuns, RunRecord, RunRecords
     from clarinet_tui.chart.curve import Curve
     from clarinet_tui.ui.feed.compare_reader import CompareReader
-    from clarinet_tui.ui.feed.reference_reader import ReferenceReader
     from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
-    from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
+    from clarinet_tui.ui.snapshot.references import ReferenceRequest
 
 ENDED = "state:finished,failed,stopped"
 MAX_TRENDS = 24
@@ -43,6 +56,14 @@ QUERY_COLUMNS = ("method", "task", "preset", "device", "host", "stage", "name")
 MAX_VALUES = 200
 """Maximum number of values of one field that completion offers."""
 SELECT_ALARMS = f"SELECT DISTINCT value FROM runs, json_each(ifnull(runs.alarms, '[]')) ORDER BY 1 LIMIT {MAX_VALUES}"
+READ_SECONDS = 0.15
+"""Maximum time for reading runs in one step; the next step reads more."""
+REST_FACTOR = 4.0
+"""After a read, runs are not listed again for this many times as long as it took."""
+DEFAULT_PRESET = "quick"
+"""The preset of a board without runs, and of the launch form."""
+MAX_SEARCHED = 200
+"""Maximum number of finished runs of a method that are searched for other seeds."""
 
 
 @dataclass
@@ -55,12 +76,11 @@ class HistoryReader:
     _last_key: tuple[object, ...] | None = None
     _curves: dict[CurvesRequest, tuple[RunRow, RunCurves]] = field(default_factory=dict)
     _comparisons: CompareReader | None = None
-    _references: ReferenceReader | None = None
-    """Created on first use: their imports take too long for the list of runs."""
+    """Created on first use: its imports take too long for the list of runs."""
 
     def __post_init__(self) -> None:
         self._details = DetailReader(self.runs_dir)
-        self._board = BoardReader(self.runs_dir)
+        self._board, self._references = BoardReader(self.runs_dir), ReferenceReader(self.runs_dir)
 
     def read(self, request: ViewRequest, *, is_ingested: bool = True, problem: str = "") -> HistorySnapshot | None:
         """Return a snapshot, or None if it would equal the last one."""
@@ -83,7 +103,7 @@ class HistoryReader:
                 problem,
                 is_ingested,
                 board,
-                references=self._read_references(db, request.references),
+                self._references.read(db, request.references),
             )
         self._last_key = key
         return snapshot
@@ -96,15 +116,15 @@ class HistoryReader:
     @property
     def has_more(self) -> bool:
         """Whether another read gives more, even if no run writes anything."""
-        return self.is_partial or (self._references is not None and self._references.has_more)
+        return self.is_partial or self._references.has_more
 
     def close(self) -> None:
         if self._db:
             self._db.close()
-        self._db = self._last_key = self._comparisons = self._references = None
+        self._db = self._last_key = self._comparisons = None
         self._curves.clear()
         self._details.close()
-        self._board.close()
+        self._board, self._references = BoardReader(self.runs_dir), ReferenceReader(self.runs_dir)
 
     def _open(self) -> Database | None:
         path = self.database or database_path(self.runs_dir)
@@ -132,15 +152,6 @@ class HistoryReader:
 
         self._comparisons = self._comparisons or CompareReader(self.runs_dir)
         return self._comparisons.read(db, request)
-
-    def _read_references(self, db: Database, request: ReferenceRequest | None) -> References | None:
-        if request is None:
-            self._references = None
-            return None
-        from clarinet_tui.ui.feed.reference_reader import ReferenceReader
-
-        self._references = self._references or ReferenceReader(self.runs_dir)
-        return self._references.read(db, request)
 
 
 def _read_listing(db: Database, request: ViewRequest) -> Listing:
@@ -210,3 +221,135 @@ def read_query_values(db: Database) -> dict[str, tuple[str, ...]]:
     values["alarm"] = tuple(row[0] for row in db.tuples(SELECT_ALARMS))
     values["tag"] = tuple(row[0] for row in db.tuples(f"SELECT DISTINCT tag FROM tags ORDER BY 1 LIMIT {MAX_VALUES}"))
     return values
+
+
+class BoardReader:
+    """Reads the board in short steps, because all views use this thread; keeps the records of unchanged runs."""
+
+    def __init__(self, runs_dir: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._runs_dir, self._clock = runs_dir, clock
+        self._run_records: RunRecords | None = None
+        self._records: list[RunRecord] = []
+        self._last: BoardSnapshot | None = None
+        self._rest_until = float("-inf")
+        self.has_more = False
+        """Whether another read may give more, even if the history does not change."""
+        self.is_partial = False
+        """Whether runs are still to be read, so that the next read should come soon."""
+
+    def read(self, db: Database | None, request: BoardRequest | None) -> BoardSnapshot | None:
+        self.has_more = self.is_partial = False
+        if request is None:
+            return None
+        started, last = self._clock(), self._last
+        if last and last.request == request and last.is_complete and started < self._rest_until:
+            self.has_more = True
+            return last
+        rows = [row.without_progress() for row in list_runs(db, limit=2**31)] if db else []
+        records = self._read_records(db, rows) if db else []
+        self.has_more = self.is_partial = len(records) < len(rows)
+        is_unchanged = (
+            last is not None
+            and last.is_complete
+            and last.request == request
+            and len(records) == len(self._records)
+            and all(map(operator.is_, records, self._records))
+        )
+        if self.is_partial or not is_unchanged:
+            if self.is_partial:
+                board = last.board if last else _make_board(request, [])
+            else:
+                board, self._records = _make_board(request, records), records
+            presets = Counter(row.preset for row in rows if row.preset)
+            self._last = BoardSnapshot(request, board, presets, len(records), len(rows))
+        self._rest_until = self._clock() + REST_FACTOR * (self._clock() - started)
+        return self._last
+
+    def _read_records(self, db: Database, rows: list[RunRow]) -> list[RunRecord]:
+        """Read records until the time is over, at least one new one; cached records are free."""
+        from clarinet_tui.analysis.run_records import RunRecords
+
+        self._run_records = self._run_records or RunRecords(db, self._runs_dir)
+        records: list[RunRecord] = []
+        deadline = None
+        for row in rows:
+            if not self._run_records.is_cached(row):
+                if deadline is not None and self._clock() > deadline:
+                    break
+                deadline = deadline or self._clock() + READ_SECONDS
+            records.append(self._run_records.record(row))
+        return records
+
+
+def _make_board(request: BoardRequest, records: list[RunRecord]) -> Board:
+    from clarinet_tui.analysis.board import board_from_records, most_common_preset
+
+    preset = request.preset or most_common_preset(records) or DEFAULT_PRESET
+    return board_from_records(records, rule=request.rule, preset=preset, seeds=request.seeds)
+
+
+@dataclass
+class ReferenceReader:
+    """Used by one thread. The first read returns the last references, the second the new ones: curves come first."""
+
+    runs_dir: Path
+    has_more: bool = False
+    """Whether another read gives more."""
+    _records: RunRecords | None = None
+    _last: tuple[object, References] | None = None
+
+    def read(self, db: Database, request: ReferenceRequest | None) -> References | None:
+        run = get_run(db, request.run) if request else None
+        if request is None or run is None:
+            self.has_more = False
+            return None
+        finished: tuple[RunRow, ...] = ()
+        if request.seeds and run.task is not None:
+            same_method = f"method:{quote_value(run.method or '')} state:finished"
+            rows = list_runs(db, same_method, limit=MAX_SEARCHED)
+            finished = tuple(
+                row for row in rows if (row.method, row.task) == (run.method, run.task) and row.id != run.id
+            )
+        key = (id(db.connection), request, run.method, run.task, run.state, tuple(row.id for row in finished))
+        last = self._last[1] if self._last and self._last[1].request.run == request.run else None
+        if self._last and self._last[0] == key:
+            self.has_more = False
+            return last
+        self.has_more = not self.has_more
+        if self.has_more:
+            return last
+        self._last = (key, self._read(db, run, request, finished))
+        return self._last[1]
+
+    def _read(self, db: Database, run: RunRow, request: ReferenceRequest, finished: tuple[RunRow, ...]) -> References:
+        from clarinet_tui.analysis.published import PUBLISHED
+
+        published = PUBLISHED.get((run.method or "", run.task or ""))
+        if not finished:
+            return References(request, published)
+        from clarinet_tui.analysis.run_records import RunRecords, exclude_other_groups, group_runs
+
+        self._records = self._records or RunRecords(db, self.runs_dir)
+        groups = group_runs([self._records.record(row) for row in (run, *finished)])
+        own_group = next(group for group in groups if run.id in group.ids)
+        excluded = exclude_other_groups([own_group, *(group for group in groups if group is not own_group)])
+        return References(request, published, *_read_seed_curve(db, own_group, run), tuple(excluded))
+
+
+def _read_seed_curve(db: Database, group: ComparableRuns, run: RunRow) -> tuple[tuple[int | None, ...], Curve | None]:
+    """Average the newest run of each other seed; NaN where fewer than two of several have a value."""
+    from clarinet_tui.analysis.seed_curves import make_seed_band
+    from clarinet_tui.chart.curve import Curve
+
+    newest: dict[int | None, RunRecord] = {}
+    for record in group.records:
+        if record.is_finished and record.row.seed != run.seed:
+            newest.setdefault(record.row.seed, record)
+    seeds = tuple(sorted(newest, key=lambda seed: seed or 0))
+    if not seeds:
+        return (), None
+    band = make_seed_band([read_series(db, record.row.id, "target_accuracy") for record in newest.values()])
+    if len(seeds) == 1:
+        return seeds, Curve.through(band.x, band.mean, name=f"seed {seeds[0]}")
+    name = f"{len(seeds)} other seeds ± std"
+    return seeds, Curve.through(band.x, band.mean, *band.edges("std"), name=name, filled=True)

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.ui.feed.poller import RETRY_SECONDS, Poller
+from clarinet_tui.ui.feed.poller import Poller
 
 if TYPE_CHECKING:
+    from clarinet_tui.ui.feed.machine_reader import MachineReader
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
 INTERVAL = 2.0
@@ -28,27 +29,26 @@ class MachineFeed(Poller[str, "MachineSnapshot"]):
         *,
         database: Path | None = None,
         interval: float = INTERVAL,
-        retry: float = RETRY_SECONDS,
     ) -> None:
-        super().__init__(
-            "machine", lambda: _MachineReading(runs_dir, data_dir, database, interval), post, self._failed, retry=retry
-        )
-        self._log_error = log_error
+        super().__init__("machine", post)
+        self._paths, self._log_error, self.interval = (runs_dir, data_dir, database), log_error, interval
+        self._reader: MachineReader | None = None
 
-    def _failed(self, error: Exception, last: MachineSnapshot | None) -> MachineSnapshot:
+    def read(self, view: str) -> Iterator[MachineSnapshot]:
+        if self._reader is None:
+            from clarinet_tui.ui.feed.machine_reader import MachineReader
+
+            self._reader = MachineReader(*self._paths)
+        yield self._reader.read()
+
+    def on_error(self, error: Exception, last: MachineSnapshot | None) -> MachineSnapshot:
         from clarinet_tui.ui.snapshot.machine import MachineSnapshot
         from core.errors import describe_error
 
         self._log_error(error, "the machine feed")
         return replace(last or MachineSnapshot(), problem=describe_error(error))
 
-
-class _MachineReading:
-    def __init__(self, runs_dir: Path, data_dir: Path, database: Path | None, interval: float) -> None:
-        from clarinet_tui.ui.feed.machine_reader import MachineReader
-
-        self._reader, self.interval = MachineReader(runs_dir, data_dir, database), interval
-        self.close = self._reader.close
-
-    def read(self, view: str) -> Iterator[MachineSnapshot]:
-        yield self._reader.read()
+    def close(self) -> None:
+        if self._reader:
+            self._reader.close()
+        self._reader = None

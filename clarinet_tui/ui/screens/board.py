@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace as replace_fields
 from functools import partial
 from pathlib import Path
@@ -15,22 +15,32 @@ from textual.containers import VerticalScroll
 
 from clarinet_tui.analysis.board import Board, BoardCell
 from clarinet_tui.analysis.choices import RULES
-from clarinet_tui.text import format_count
+from clarinet_tui.analysis.published import method_title
+from clarinet_tui.devices.device import match_devices
+from clarinet_tui.runs.state import RunState
+from clarinet_tui.text import format_count, format_duration, format_task
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.screens.dialogs import TextDialog
 from clarinet_tui.ui.screens.view_screen import MachineScreen, next_value
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, HistorySnapshot, ViewRequest
 from clarinet_tui.ui.text import board as board_text
-from clarinet_tui.ui.text.board import cell_query, latex_file_name, table_command
+from clarinet_tui.ui.text.board import cell_query, format_seeds, latex_file_name, table_command
+from clarinet_tui.ui.text.launch import missing_domains
 from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.presets import PRESETS
 
+MAX_NAMED = 4
+"""Maximum number of cells named in the question before queueing."""
+
 
 class BoardScreen(MachineScreen):
-    """Tasks × methods, mean ± std over seeds, beside the published numbers."""
+    """Tasks × methods, mean ± std over seeds, beside the published numbers.
+
+    Devices and data are shown only in the question before queueing.
+    """
 
     NAME = "board"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -94,9 +104,6 @@ class BoardScreen(MachineScreen):
                 del self._submitted[method, task, preset]
         self._draw()
 
-    def show_machine(self, machine: MachineSnapshot) -> None:
-        """Nothing: devices and data are shown only in the question before queueing."""
-
     def _draw(self) -> None:
         if self._snapshot is None:
             return
@@ -156,8 +163,6 @@ class BoardScreen(MachineScreen):
 
     def action_fill(self, whole_table: bool) -> None:
         """Queue missing seeds of the cell or the table, after a question."""
-        from clarinet_tui.ui import missing_seeds
-
         board, cell = self._board, self._cell
         if board is None or cell is None or board.preset is None:
             return
@@ -172,10 +177,10 @@ class BoardScreen(MachineScreen):
             if seeds := tuple(seed for seed in cell.missing if seed not in queued):
                 missing.append(replace_fields(cell, missing=seeds))
         if not missing:
-            self.notify(missing_seeds.format_none_missing(cells), timeout=6, markup=False)
+            self.notify(_format_none_missing(cells), timeout=6, markup=False)
             return
         runs = format_count(sum(len(cell.missing) for cell in missing), "run")
-        details = missing_seeds.format_explanation(missing, board.preset, self.state.machine)
+        details = _format_explanation(missing, board.preset, self.state.machine)
         self.confirm(f"Queue {runs}?", "Queue", details, partial(self._queue_seeds, missing, board.preset))
 
     def _queue_seeds(self, missing: Sequence[BoardCell], preset: str) -> None:
@@ -222,3 +227,38 @@ def _latex(board: Board) -> ActionResult:
     from clarinet_tui.analysis.board_table import to_latex
 
     return ActionResult(text=to_latex(board))
+
+
+def _format_none_missing(cells: Collection[BoardCell]) -> str:
+    """Explain why there is nothing to queue."""
+    if len(cells) != 1:
+        return "No seed is missing in this table."
+    (cell,) = cells
+    resumable = sum(cell.states.get(state, 0) for state in RunState if state.is_resumable)
+    advice = f"; {resumable} failed, stopped or lost: enter shows them, r in History resumes them" if resumable else ""
+    return f"No seed of {method_title(cell.method)} on {format_task(cell.task)} is missing{advice}."
+
+
+def _format_explanation(cells: Sequence[BoardCell], preset: str, machine: MachineSnapshot | None) -> str:
+    """Name the runs of the missing seeds, their settings, duration and devices, and the data that is missing."""
+    sentences = []
+    for cell in cells[:MAX_NAMED]:
+        seeds = f"{'seed' if len(cell.missing) == 1 else 'seeds'} {format_seeds(cell.missing)}"
+        sentences.append(f"{method_title(cell.method)} on {format_task(cell.task)}, {seeds}.")
+    if len(cells) > MAX_NAMED:
+        sentences.append(f"And {len(cells) - MAX_NAMED} more cells.")
+    changes = next((cell.changes for cell in cells if cell.changes), ())
+    with_changes = f" with {', '.join(changes)}, as in the existing runs" if changes and len(cells) == 1 else ""
+    sentences.append(f"Preset {preset}{with_changes}.")
+    seconds = [cell.seconds * len(cell.missing) for cell in cells if cell.seconds is not None]
+    if len(seconds) < len(cells):
+        sentences.append("Duration unknown: no such run has finished yet.")
+    else:
+        sentences.append(f"About {format_duration(sum(seconds))} of device time.")
+    if machine and machine.devices:
+        devices = ", ".join(device.label for device in match_devices("auto", machine.devices))
+        sentences.append(f"On the first free device of {devices}.")
+        letters = [letter for cell in cells for letter in cell.task.split("->")]
+        missing = [f"{domain.title} is missing: {domain.advice}." for domain in missing_domains(letters, machine)]
+        sentences += [*missing, "Runs without their data fail."] if missing else []
+    return " ".join(sentences)

@@ -189,29 +189,21 @@ class CompareScreen(ViewScreen):
         else:
             self._charts.left.focus()
 
-    def action_axis(self) -> None:
-        self._use_axis(next_value(list(AXES), self._axis))
-
-    def _use_axis(self, axis: Axis) -> None:
-        self._axis = axis
-        self.state.preferences.save(compare_axis=axis)
+    def action_axis(self, axis: Axis | None = None) -> None:
+        """Use this x axis, or the next one."""
+        self._axis = next_value(list(AXES), self._axis) if axis is None else axis
+        self.state.preferences.save(compare_axis=self._axis)
         self.send_request()
 
-    def action_metric(self) -> None:
-        """Show the next metric of these runs."""
+    def action_metric(self, metric: str = "") -> None:
+        """Show this metric, or the next one of these runs."""
         metrics = (self._snapshot.metrics if self._snapshot else ()) or (self._metric,)
-        self._use_metric(next_value(metrics, self._metric))
-
-    def _use_metric(self, metric: str) -> None:
-        self._metric = metric
+        self._metric = metric or next_value(metrics, self._metric)
         self.send_request()
 
-    def action_band(self) -> None:
-        self._use_band(next_value(list(BANDS), self._charts.band))
-
-    def _use_band(self, band: BandName) -> None:
-        self._charts.band = band
-        self.state.preferences.save(compare_band=band)
+    def action_band(self, band: BandName | None = None) -> None:
+        self._charts.band = next_value(list(BANDS), self._charts.band) if band is None else band
+        self.state.preferences.save(compare_band=self._charts.band)
         self._redraw()
 
     def action_members(self) -> None:
@@ -268,10 +260,10 @@ class CompareScreen(ViewScreen):
 
     def palette_commands(self) -> Iterable[SystemCommand]:
         for axis, title in AXES.items():
-            yield SystemCommand(f"X axis: {title}", f"Align the runs by {title}", partial(self._use_axis, axis))
+            yield SystemCommand(f"X axis: {title}", f"Align the runs by {title}", partial(self.action_axis, axis))
         for band, name in BANDS.items():
-            yield SystemCommand(f"Band: {name}", f"Around each mean: {name}", partial(self._use_band, band))
+            yield SystemCommand(f"Band: {name}", f"Around each mean: {name}", partial(self.action_band, band))
         for metric, name in COMPARED_METRICS.items():
-            yield SystemCommand(f"Metric: {name}", f"Draw {name.lower()}", partial(self._use_metric, metric))
+            yield SystemCommand(f"Metric: {name}", f"Draw {name.lower()}", partial(self.action_metric, metric))
         for pane in PANES:
             yield SystemCommand(f"Pane: {pane}", f"Show {pane}", partial(self._use_pane, pane))

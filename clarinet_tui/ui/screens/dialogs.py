@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,41 +13,49 @@ from textual.widgets import Button, Input, SelectionList, Static
 
 from clarinet_tui.ui.text.styled import styled
 
-SAVES = "enter saves, esc cancels"
+Answer = TypeVar("Answer")
 
 
-class ConfirmDialog(ModalScreen[bool]):
+class Dialog(ModalScreen[Answer]):
+    """A title with details, and below it the widgets of the answer; the one with the id `answer` has the focus."""
+
+    def __init__(self, title: str, details: str) -> None:
+        super().__init__()
+        self._title, self._details = title, details
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            title, details = styled((self._title, "strong")), styled((self._details, "muted"))
+            yield Static(title + "\n" + details, markup=False)
+            yield from self.compose_answer()
+
+    def compose_answer(self) -> ComposeResult:
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        self.query_one("#answer").focus()
+
+
+class ConfirmDialog(Dialog[bool]):
     """A question with the answers yes and no; no has the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer(True)", "Yes", id="ask.yes"),
-        Binding("n,escape,q", "answer(False)", "No", key_display="n", id="ask.no"),
+        Binding("y", "dismiss(True)", "Yes", id="ask.yes"),
+        Binding("n,escape,q", "dismiss(False)", "No", key_display="n", id="ask.no"),
         Binding("left,right,h,l", "app.focus_next", "Other answer", show=False),
     ]
 
     def __init__(self, question: str, yes: str, details: str) -> None:
-        super().__init__()
-        self._question, self._yes, self._details = question, yes, details
+        super().__init__(question, details)
+        self._yes = yes
 
-    def compose(self) -> ComposeResult:
-        question, details = styled((self._question, "strong")), styled((self._details, "muted"))
-        with Vertical():
-            yield Static(question + "\n" + details, markup=False)
-            with Horizontal():
-                yield Button(f"{self._yes} (y)", id="yes", variant="error", compact=True)
-                yield Button("No (n)", id="no", compact=True)
-
-    def on_mount(self) -> None:
-        self.query_one("#no").focus()
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(event.button.id == "yes")
-
-    def action_answer(self, yes: bool) -> None:
-        self.dismiss(yes)
+    def compose_answer(self) -> ComposeResult:
+        with Horizontal():
+            yield Button(f"{self._yes} (y)", variant="error", compact=True, action="screen.dismiss(True)")
+            yield Button("No (n)", id="answer", compact=True, action="screen.dismiss(False)")
 
 
-class ChoicesDialog(ModalScreen[tuple[str, ...] | None]):
+class ChoicesDialog(Dialog[tuple[str, ...] | None]):
     """A list of names, each chosen or not; None if cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -58,17 +66,12 @@ class ChoicesDialog(ModalScreen[tuple[str, ...] | None]):
     ]
 
     def __init__(self, title: str, names: Sequence[str], chosen: Iterable[str]) -> None:
-        super().__init__()
-        self._title, self._names, self._chosen = title, names, frozenset(chosen)
+        super().__init__(title, "space chooses, enter closes")
+        self._names, self._chosen = names, frozenset(chosen)
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            title, details = styled((self._title, "strong")), styled(("space chooses, enter closes", "muted"))
-            yield Static(title + "\n" + details, markup=False)
-            yield SelectionList[str](*((name, name, name in self._chosen) for name in self._names), compact=True)
-
-    def on_mount(self) -> None:
-        self.query_one(SelectionList).focus()
+    def compose_answer(self) -> ComposeResult:
+        names = ((name, name, name in self._chosen) for name in self._names)
+        yield SelectionList[str](*names, compact=True, id="answer")
 
     def action_cursor(self, step: int) -> None:
         names: SelectionList[str] = self.query_one(SelectionList)
@@ -78,25 +81,19 @@ class ChoicesDialog(ModalScreen[tuple[str, ...] | None]):
         self.dismiss(tuple(self.query_one(SelectionList).selected))
 
 
-class TextDialog(ModalScreen[str | None]):
+class TextDialog(Dialog[str | None]):
     """A line of text; None if cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel", id="ask.cancel")]
 
     def __init__(self, title: str, details: str, text: str = "", placeholder: str = "") -> None:
-        super().__init__()
-        self._title, self._details, self._text, self._placeholder = title, details, text, placeholder
+        super().__init__(title, f"{details}\nenter saves, esc cancels")
+        self._text, self._placeholder = text, placeholder
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            title, details = styled((self._title, "strong")), styled((f"{self._details}\n{SAVES}", "muted"))
-            yield Static(title + "\n" + details, markup=False)
-            yield Input(self._text, placeholder=self._placeholder, compact=True)
-
-    def on_mount(self) -> None:
-        field = self.query_one(Input)
+    def compose_answer(self) -> ComposeResult:
+        field = Input(self._text, placeholder=self._placeholder, compact=True, id="answer")
         field.cursor_blink = self.app.animation_level != "none"
-        field.focus()
+        yield field
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

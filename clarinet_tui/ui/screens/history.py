@@ -107,16 +107,11 @@ class HistoryScreen(RunActionScreen):
         self.send_request()
 
     def target_runs(self) -> tuple[str, ...]:
-        run = self.run_in_view()
-        return self.table.selected or ((run,) if run else ())
+        return self.table.selected or super().target_runs()
 
     def run_in_view(self) -> str | None:
         run = self.table.cursor_run
         return run.id if run else None
-
-    def note_of(self, run: str) -> str:
-        cursor_run = self.table.cursor_run
-        return cursor_run.note if cursor_run and cursor_run.id == run else ""
 
     def forget_runs(self, runs: tuple[str, ...]) -> None:
         self.table.clear_selection()
@@ -206,8 +201,7 @@ class HistoryScreen(RunActionScreen):
         return False if is_disabled else super().check_action(action, parameters)
 
     def action_pane(self, step: int) -> None:
-        self.state.preferences.save(pane=self._detail.next_pane(step))
-        self.send_request()
+        self._use_pane(next_value(list(PANES), self._detail.pane, step))
 
     def action_inspect(self) -> None:
         """Inspect the selected runs, or the run under the cursor, and show how far that is."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.message import Message
 from textual.widgets import Button, Input, OptionList
 
 from clarinet_tui.ui.actions import ActionResult
@@ -19,7 +18,7 @@ from clarinet_tui.ui.launch_check import CheckedForm, check_form, estimate_times
 from clarinet_tui.ui.launch_form import LaunchForm, list_settings
 from clarinet_tui.ui.screens.view_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
-from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, TaskSamples, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import TaskSamples
 from clarinet_tui.ui.text import launch as launch_text
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
@@ -50,19 +49,6 @@ class LaunchScreen(MachineScreen):
         Binding("escape", "app.view('history')", "Back", id="launch.back"),
     ]
 
-    @dataclass
-    class FormChecked(Message):
-        """A form was checked; `error` is an unexpected exception in the check."""
-
-        checked: CheckedForm
-        error: Exception | None = None
-
-    @dataclass
-    class SamplesRead(Message):
-        """Samples of the first task were read, or are being read."""
-
-        samples: TaskSamples
-
     def compose(self) -> ComposeResult:
         yield self.top_bar()
         yield LaunchFields(id="form")
@@ -71,18 +57,16 @@ class LaunchScreen(MachineScreen):
             yield StyledText(id="count")
             yield StyledText(id="command")
             with Horizontal(id="buttons"):
-                yield Button("Start now", id="start", variant="primary", compact=True)
-                yield Button("Queue paused", id="paused", compact=True)
-                yield Button("Copy command", id="copy", compact=True)
+                yield Button("Start now", variant="primary", compact=True, action="screen.start(False)")
+                yield Button("Queue paused", compact=True, action="screen.start(True)")
+                yield Button("Copy command", compact=True, action="screen.copy_command")
         yield KeyFooter()
 
     def on_mount(self) -> None:
         self._form = LaunchForm()
         self._checked = CheckedForm(self._form)
         self._is_starting = False
-        self._samples_feed = SamplesFeed(
-            self.state.data_dir, lambda samples: self.post_message(self.SamplesRead(samples))
-        )
+        self._samples_feed = SamplesFeed(self.state.data_dir, partial(self.call_later, self._show_samples))
         for field in self.query(Input):
             field.cursor_blink = self.app.animation_level != "none"
         self.query_one("#form").can_focus = False
@@ -99,38 +83,31 @@ class LaunchScreen(MachineScreen):
             self._fields.fill(form)
         self._change(form)
 
-    def make_request(self) -> ViewRequest:
-        return ViewRequest()
-
-    def show(self, snapshot: HistorySnapshot) -> None:
-        """Nothing: the top bar shows the history's counts."""
-
     def _change(self, form: LaunchForm) -> None:
         self._form = form
         self._draw_choices()
         self.run_worker(partial(self._check, form), thread=True, exclusive=True, group="check", exit_on_error=False)
 
     def _check(self, form: LaunchForm) -> None:
+        state, unexpected = self.state, None
         try:
-            state = self.state
             checked = estimate_times(check_form(form), state.runs_dir, state.data_dir, state.database)
-            done = self.FormChecked(checked)
-        except Exception as error:  # noqa: BLE001  reported by the handler of the message
-            done = self.FormChecked(CheckedForm(form, problems={"runs": describe_error(error)}), error)
-        self.post_message(done)
+        except Exception as error:  # noqa: BLE001  reported by the app
+            checked, unexpected = CheckedForm(form, problems={"runs": describe_error(error)}), error
+        self.call_later(self._show_checked, checked, unexpected)
 
-    def on_launch_screen_form_checked(self, event: FormChecked) -> None:
-        if event.checked.form == self._form:
-            self._checked = event.checked
+    def _show_checked(self, checked: CheckedForm, unexpected: Exception | None) -> None:
+        if checked.form == self._form:
+            self._checked = checked
             self._draw()
-        if event.error:
-            report_error(self, event.error)
+        if unexpected:
+            report_error(self, unexpected)
 
     def on_unmount(self) -> None:
         self._samples_feed.stop()
 
-    def on_launch_screen_samples_read(self, event: SamplesRead) -> None:
-        self.query_one(SampleGrid).samples = event.samples
+    def _show_samples(self, samples: TaskSamples) -> None:
+        self.query_one(SampleGrid).samples = samples
 
     def _request_samples(self) -> None:
         """Read samples of the first task with data, while there is room for them."""
@@ -213,12 +190,6 @@ class LaunchScreen(MachineScreen):
             self._hint(HINTS.get(focused.id or "", ""))
         elif isinstance(focused, OptionList) and focused.highlighted_option:
             self._hint_setting(focused.highlighted_option.id)
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "copy":
-            self.action_copy_command()
-        else:
-            self.action_start(event.button.id == "paused")
 
     def action_samples(self) -> None:
         """Hide the samples, or show them again; where there is no room for both, show them instead of the form."""

@@ -21,7 +21,7 @@ from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.chart import Chart, theme_palette
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.log_tail import LogTail
-from clarinet_tui.ui.widgets.run_charts import RunCharts
+from clarinet_tui.ui.widgets.run_charts import HardwareGrid, MetricGrid, RunCharts
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from clarinet_tui.ui.widgets.welcome import NO_RUN
 
@@ -77,7 +77,7 @@ class LiveScreen(RunActionScreen):
         self._reference_kind = saved if saved in REFERENCE_KINDS else "both"
         self._references_changed = False
         """Whether other references were selected and no message was shown yet."""
-        self._charts.loss.focus()
+        self._focus_pane()
 
     def on_screen_resume(self) -> None:
         self.refresh_bindings()
@@ -90,20 +90,11 @@ class LiveScreen(RunActionScreen):
             self.state.live_run = self.state.snapshot.listing.rows[0].id
         return self.state.live_run
 
-    def target_runs(self) -> tuple[str, ...]:
-        run = self.run_in_view()
-        return (run,) if run else ()
-
-    def note_of(self, run: str) -> str:
-        shown = self._charts.curves
-        return shown.run.note if shown and shown.run.id == run else ""
-
     def forget_runs(self, runs: tuple[str, ...]) -> None:
         self.app.switch_mode("history")
 
     def _shown_runs(self) -> tuple[str, ...]:
-        run = self.run_in_view()
-        return self.state.overlaid_runs if len(self.state.overlaid_runs) > 1 else ((run,) if run else ())
+        return self.state.overlaid_runs if len(self.state.overlaid_runs) > 1 else self.target_runs()
 
     def make_request(self) -> ViewRequest:
         from clarinet_tui.ui.text.metrics import SIDEBAR
@@ -133,8 +124,6 @@ class LiveScreen(RunActionScreen):
         self._charts.show(*shown, front=curves.run.id)
         self._show_references(snapshot)
         self._show_run(curves, detail)
-        from clarinet_tui.ui.widgets.chart_grid import HardwareGrid, MetricGrid
-
         if self.has_class("-grid"):
             self.query_one(MetricGrid).show(curves, self._charts.usable_axis)
         if self.has_class("-hardware") and detail:
@@ -147,12 +136,14 @@ class LiveScreen(RunActionScreen):
         if run and run == shown:
             return
         self._charts.show()
-        self.query_one("#live").display = False
-        text = styled((snapshot.problem or "Reading…", "muted")) if snapshot.problem or run else NO_RUN
-        self.query_one("#live-empty").display = True
-        self.set_text("#live-empty", text)
-        for name in ("#live-title", "#live-progress", "#live-line", "#live-about", "#live-metrics"):
+        # While a run is read, its charts stay: without them the focus would be lost, and with it keys such as zoom.
+        is_reading = run is not None and not snapshot.problem
+        self.query_one("#live").display = is_reading and self.classes.isdisjoint(GRIDS)
+        self.query_one("#live-empty").display = not is_reading
+        self.set_text("#live-empty", styled((snapshot.problem, "muted")) if snapshot.problem else NO_RUN)
+        for name in ("#live-progress", "#live-line", "#live-about", "#live-metrics"):
             self.set_text(name, styled())
+        self.set_text("#live-title", styled(("Reading…" if is_reading else "", "muted")))
         self.query_one("#live-alarms").display = False
 
     def _show_run(self, curves: RunCurves, detail: RunDetails | None) -> None:
@@ -164,7 +155,9 @@ class LiveScreen(RunActionScreen):
             self.call_after_refresh(self.restyle)  # texts fit the side pane, whose width is known then
         live.display = is_shown
         self.query_one("#live-empty").display = False
-        if self.focused is None:  # the charts were hidden until now
+        if self.focused is None and is_shown:  # there was no run until now; at once, because the next key is for it
+            self._focus_pane()
+        elif self.focused is None:
             self.call_after_refresh(self.focus_first_chart)
         side = max(20, self.query_one("#side").size.width - 3)
         about = run_text.format_overview(run, self.state.now())
@@ -196,10 +189,10 @@ class LiveScreen(RunActionScreen):
         self.remove_class(*GRIDS)
         self._redraw()
         self.toggle_class("-log")
-        if self.has_class("-log"):
-            self.query_one(LogTail).lines.focus()
-        else:
-            self._charts.loss.focus()
+        self._focus_pane()
+
+    def _focus_pane(self) -> None:
+        self.set_focus(self.query_one(LogTail).lines if self.has_class("-log") else self._charts.loss)
 
     def action_full_scale(self) -> None:
         full = self._charts.accuracy.y_range is None
@@ -220,20 +213,17 @@ class LiveScreen(RunActionScreen):
     def palette_commands(self) -> Iterable[SystemCommand]:
         for axis, title in AXES.items():
             if axis != "samples":  # images are counted only where runs are compared
-                yield SystemCommand(f"X axis: {title}", f"Draw along {title}", partial(self._use_axis, axis))
+                yield SystemCommand(f"X axis: {title}", f"Draw along {title}", partial(self.action_axis, axis))
         if len(self.state.overlaid_runs) < 2:
             for kind, name in REFERENCE_NAMES.items():
-                yield SystemCommand(
-                    f"Reference: {name}", f"Show {name} behind the accuracy", partial(self._use_references, kind)
-                )
+                show = partial(self.action_references, kind)
+                yield SystemCommand(f"Reference: {name}", f"Show {name} behind the accuracy", show)
 
-    def action_references(self) -> None:
-        self._use_references(next_value(list(REFERENCE_KINDS), self._reference_kind))
-
-    def _use_references(self, kind: str) -> None:
-        """Show the references that are read already; a message follows when all are read."""
-        self._reference_kind, self._references_changed = kind, True
-        self.state.preferences.save(references=kind)
+    def action_references(self, kind: str = "") -> None:
+        """Show these references, or the next ones, as far as they are read; a message follows when all are read."""
+        self._reference_kind = kind or next_value(list(REFERENCE_KINDS), self._reference_kind)
+        self._references_changed = True
+        self.state.preferences.save(references=self._reference_kind)
         self._show_references(self.state.snapshot)
         self.send_request()
 
@@ -245,13 +235,10 @@ class LiveScreen(RunActionScreen):
             text = references.describe(self._reference_kind) if references and request else NONE_SHOWN
             self.notify(text, title="Reference", timeout=6, markup=False)
 
-    def _use_axis(self, axis: Axis) -> None:
-        self._charts.use_axis(axis)
-        self.state.preferences.save(axis=axis)
-        self.send_request()
-
-    def action_axis(self) -> None:
-        self.state.preferences.save(axis=self._charts.next_axis())
+    def action_axis(self, axis: Axis | None = None) -> None:
+        """Use this x axis, or the next one that the runs have."""
+        self._charts.use_axis(axis or self._charts.next_axis)
+        self.state.preferences.save(axis=self._charts.axis)
         self.send_request()
 
     def action_other_run(self, step: int) -> None:
@@ -269,8 +256,6 @@ class LiveScreen(RunActionScreen):
 
     async def action_grid(self, name: str) -> None:
         """Show every metric, or what the hardware did, in small charts; or loss and accuracy again."""
-        from clarinet_tui.ui.widgets.chart_grid import HardwareGrid, MetricGrid
-
         grid = MetricGrid if name == "-grid" else HardwareGrid
         if not self.query(grid):
             await self.mount(grid(self.state.chart_glyphs()), after="#live")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.message import Message
 
 from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
@@ -56,11 +54,10 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
         """Whether the widgets that `show` changes are mounted."""
         self.apply_styles_early()
 
-    @abstractmethod
     def make_request(self) -> ViewRequest:
-        """Return what the feed should read for this view."""
+        """Return what the feed should read for this view; by default, what the top bar shows."""
+        return ViewRequest()
 
-    @abstractmethod
     def show(self, snapshot: HistorySnapshot) -> None:
         """Show a snapshot."""
 
@@ -139,14 +136,6 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
 
 
 class ActionScreen(ViewScreen):
-    @dataclass(eq=False, repr=False)
-    class ActionDone(Message):
-        """An action has ended; `error` is an unexpected exception in it."""
-
-        result: ActionResult
-        on_done: OnDone | None
-        error: Exception | None = None
-
     @property
     def actions(self) -> RunActions:
         return self.state.actions
@@ -166,21 +155,20 @@ class ActionScreen(ViewScreen):
                 result = action()
             except (ClarinetError, OSError) as error:
                 result = ActionResult(errors=(describe_error(error),))
-            except Exception as error:  # noqa: BLE001  reported by the handler of the message
+            except Exception as error:  # noqa: BLE001  reported by the app
                 result, unexpected = ActionResult(errors=(describe_error(error),)), error
-        self.post_message(self.ActionDone(result, on_done, unexpected))
+        self.call_later(self._finish_action, result, on_done, unexpected)
 
-    def on_action_screen_action_done(self, event: ActionDone) -> None:
-        result = event.result
+    def _finish_action(self, result: ActionResult, on_done: OnDone | None, unexpected: Exception | None) -> None:
         if result.message:
             self.notify(result.message, timeout=6, markup=False)
-        if result.errors and not event.error:
+        if result.errors and not unexpected:
             self.notify("\n".join(result.errors), severity="error", timeout=10, markup=False)
         self.state.machine_feed.refresh()
-        if event.on_done:
-            event.on_done(result)
-        if event.error:
-            report_error(self, event.error)
+        if on_done:
+            on_done(result)
+        if unexpected:
+            report_error(self, unexpected)
 
     def confirm(self, question: str, yes: str, details: str, on_yes: Callable[[], None]) -> None:
         from clarinet_tui.ui.screens.dialogs import ConfirmDialog
@@ -201,7 +189,6 @@ class MachineScreen(ActionScreen):
 
     _shown_machine: MachineSnapshot | None = None
 
-    @abstractmethod
     def show_machine(self, machine: MachineSnapshot) -> None:
         """Show devices and queue."""
 
@@ -243,16 +230,13 @@ class RunActionScreen(ActionScreen):
     ]
 
     @abstractmethod
-    def target_runs(self) -> tuple[str, ...]:
-        """Return the selected runs, or the run under the cursor."""
-
-    @abstractmethod
-    def note_of(self, run: str) -> str:
-        """Return the note of a run."""
-
-    @abstractmethod
     def run_in_view(self) -> str | None:
         """Return the run under the cursor, even if others are selected."""
+
+    def target_runs(self) -> tuple[str, ...]:
+        """Return the selected runs, or the run under the cursor."""
+        run = self.run_in_view()
+        return (run,) if run else ()
 
     def _require_runs(self) -> tuple[str, ...]:
         runs = self.target_runs()
@@ -328,7 +312,8 @@ class RunActionScreen(ActionScreen):
         from clarinet_tui.ui.screens.dialogs import TextDialog
 
         if runs := self._require_runs():
-            current, details = self.note_of(runs[0]) if len(runs) == 1 else "", "An empty line removes the note."
+            notes = [row.note for row in self.state.known_runs() if (row.id,) == runs]
+            current, details = next(iter(notes), ""), "An empty line removes the note."
             self.app.push_screen(
                 TextDialog(f"Note to {format_ids(runs)}", details, current, "text of the note"),
                 lambda text: None if text is None else self.start_action(partial(self.actions.note, runs, text)),

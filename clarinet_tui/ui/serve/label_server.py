@@ -19,16 +19,7 @@ from aiohttp.web_runner import GracefulExit
 
 from clarinet_tui.label.labelling import Labelling, Question, find_pictures, write_labels
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.server import (
-    SHUTDOWN_TIMEOUT,
-    AccessControl,
-    access_middleware,
-    format_addresses,
-    listen,
-    page_templates,
-    script_handler,
-    security_headers,
-)
+from clarinet_tui.ui.serve.server import AccessControl, make_protected_app, page_templates, serve
 from core.data.images import read_picture
 from core.errors import InputError
 
@@ -47,11 +38,9 @@ class Answer(msgspec.Struct, forbid_unknown_fields=True):
 class LabelServer:
     """Asks one question at a time, in all tabs the same; an answer to another one is ignored."""
 
-    def __init__(
-        self, labelling: Labelling, folder: Path, write: Callable[[], list[str]], access: AccessControl
-    ) -> None:
-        self._labelling, self._folder, self._access = labelling, folder, access
-        self.write = write
+    def __init__(self, labelling: Labelling, folder: Path, write: Callable[[], list[str]]) -> None:
+        self._labelling, self._folder, self.write = labelling, folder, write
+        self._base_path = ""
         self._number = 0
         self._question: Question | None = None
         self._content = b""
@@ -62,26 +51,23 @@ class LabelServer:
         self.written: list[str] = []
         """What the page has written, as text; nothing until it is finished."""
 
-    def make_app(self) -> web.Application:
-        app = web.Application(middlewares=[access_middleware(self._access)], client_max_size=MAX_BODY)
-        base = self._access.base_path
-        app.add_routes(
-            [
-                web.get(f"{base}/", self._page),
-                web.get(f"{base}/page.js", script_handler("label")),
-                web.get(f"{base}/state", self._state),
-                web.get(f"{base}/picture/{{number}}", self._picture),
-                web.post(f"{base}/answer", self._answer),
-            ]
-        )
-        app.on_response_prepare.append(self._add_headers)
+    def make_app(self, access: AccessControl) -> web.Application:
+        base = self._base_path = access.base_path
+        routes = [
+            web.get(f"{base}/", self._page),
+            web.get(f"{base}/state", self._state),
+            web.get(f"{base}/picture/{{number}}", self._picture),
+            web.post(f"{base}/answer", self._answer),
+        ]
+        app = make_protected_app(access, "label", routes, client_max_size=MAX_BODY)
+        app.on_response_prepare.append(self._forbid_caching)
         return app
 
-    async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        response.headers.update(security_headers(self._access.port) | {"Cache-Control": "no-store"})
+    async def _forbid_caching(self, request: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Cache-Control"] = "no-store"
 
     async def _page(self, request: web.Request) -> web.Response:
-        html = page_templates.get_template("label.html").render(base=self._access.base_path)
+        html = page_templates.get_template("label.html").render(base=self._base_path)
         return web.Response(text=html, content_type="text/html")
 
     async def _state(self, request: web.Request) -> web.Response:
@@ -173,13 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         labelling = Labelling(pictures, options.classes, answers, options.seed)
         cut = options.fit == "cut"
         write = partial(write_labels, labelling, options.folder, options.out, options.image_size, cut=cut)
-        with listen("127.0.0.1", options.port) as listener:
-            access = AccessControl(listener.getsockname()[1], secrets.token_urlsafe(24))
-            print(format_addresses("127.0.0.1", access, "Ctrl+C writes the file and ends."), flush=True)
-            server = LabelServer(labelling, options.folder, write, access)
-            web.run_app(
-                server.make_app(), sock=listener, access_log=None, print=None, shutdown_timeout=SHUTDOWN_TIMEOUT
-            )
+        server, token = LabelServer(labelling, options.folder, write), secrets.token_urlsafe(24)
+        serve(server.make_app, "127.0.0.1", options.port, token, "Ctrl+C writes the file and ends.")
         print("\n".join(server.written or server.write()))
     except InputError as error:
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)

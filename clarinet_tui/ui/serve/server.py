@@ -12,18 +12,22 @@ import shlex
 import socket
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from aiohttp import WSCloseCode, web
-from aiohttp.typedefs import Handler, Middleware
+from aiohttp.typedefs import Handler
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
 from clarinet_tui.runs.lock import host_name
+from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
 from clarinet_tui.text import printable
+from clarinet_tui.ui.feed.history_feed import FPS
+from clarinet_tui.ui.main import PAINTS_PER_UPDATE
 from core.errors import InputError
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -107,30 +111,24 @@ class PageServer(Server):
     """textual-serve with access control and its own page; each tab has its own app."""
 
     def __init__(self, command: Sequence[str], access: AccessControl, sessions: int) -> None:
-        super().__init__(f"exec {shlex.join(command)}", port=access.port)
+        # Ctrl+C is for the server, which then ends the apps.
+        super().__init__(f"trap '' INT; exec {shlex.join(command)}", port=access.port)
         self._access, self._free_sessions = access, sessions
         self._tabs: set[web.WebSocketResponse] = set()
         self._processes: list[Process] = []
 
     async def _make_app(self) -> web.Application:
-        app = web.Application(middlewares=[access_middleware(self._access)])
         base = self._access.base_path
-        app.add_routes(
-            [
-                web.get(f"{base}/", self._index),
-                web.get(f"{base}/page.js", script_handler("terminal")),
-                web.get(f"{base}/ws", self.handle_websocket),
-                web.get("/download/{key}", self.handle_download),
-                web.static(f"{base}/static", self.statics_path),
-            ]
-        )
-        app.on_response_prepare.append(self._add_headers)
+        routes = [
+            web.get(f"{base}/", self._index),
+            web.get(f"{base}/ws", self.handle_websocket),
+            web.get("/download/{key}", self.handle_download),
+            web.static(f"{base}/static", self.statics_path),
+        ]
+        app = make_protected_app(self._access, "terminal", routes)
         app.on_shutdown.append(self.on_shutdown)
         app.on_cleanup.append(self._stop_apps)
         return app
-
-    async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        response.headers.update(security_headers(self.port))
 
     async def _index(self, request: web.Request) -> web.Response:
         if not self._free_sessions:
@@ -172,24 +170,26 @@ class PageServer(Server):
                 process.kill()
 
 
-def access_middleware(access: AccessControl) -> Middleware:
-    """Return what checks every request before it is handled."""
+def make_protected_app(
+    access: AccessControl, page: str, routes: Iterable[web.AbstractRouteDef], **options: Any
+) -> web.Application:
+    """Return an app with these routes and the script of a page: every request is checked before it is handled."""
 
     @web.middleware
     async def check_access(request: web.Request, handler: Handler) -> web.StreamResponse:
         reason = access.denial_reason(request.method, request.path, request.headers)
         return await handler(request) if reason is None else web.Response(status=403, text=f"{reason}\n")
 
-    return check_access
-
-
-def script_handler(name: str) -> Handler:
-    """Return what answers the request for a page's script."""
+    async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
+        response.headers.update(security_headers(access.port))
 
     async def send_script(request: web.Request) -> web.StreamResponse:
-        return web.FileResponse(TEMPLATES / f"{name}.js")
+        return web.FileResponse(TEMPLATES / f"{page}.js")
 
-    return send_script
+    app = web.Application(middlewares=[check_access], **options)
+    app.add_routes([*routes, web.get(f"{access.base_path}/page.js", send_script)])
+    app.on_response_prepare.append(add_headers)
+    return app
 
 
 def _kill(process: Process) -> None:
@@ -209,22 +209,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
     options = parser.parse_args(arguments)
+    # The values of the page, not of the server's terminal. Textual reads the frame rate when it is imported.
+    command = ["env", "TERM=xterm-256color", f"TEXTUAL_FPS={PAINTS_PER_UPDATE * FPS:.0f}"]
+    command += [f"{READ_ONLY_VARIABLE}=1"] if options.read_only else []
+    # -P ignores a package named `core` in the working directory.
+    command += [sys.executable, "-P", "-m", "clarinet_tui.ui.serve.session"]
+    command += [f"--runs-dir={options.runs_dir}", f"--data-dir={options.data_dir}"]
+    token = "" if options.no_token else secrets.token_urlsafe(24)
     try:
-        with listen(options.host, options.port) as listener:
-            token = "" if options.no_token else secrets.token_urlsafe(24)
-            access = AccessControl(listener.getsockname()[1], token)
-            print(format_addresses(options.host, access), flush=True)
-            # -P ignores a package named `core` in the working directory.
-            command = [sys.executable, "-P", "-m", "clarinet_tui.ui.serve.session"]
-            command += [f"--runs-dir={options.runs_dir}", f"--data-dir={options.data_dir}"]
-            command += ["--read-only"] if options.read_only else []
-            server = PageServer(command, access, options.sessions)
-            web.run_app(
-                server._make_app(), sock=listener, access_log=None, print=None, shutdown_timeout=SHUTDOWN_TIMEOUT
-            )
+        serve(
+            lambda access: PageServer(command, access, options.sessions)._make_app(),
+            options.host,
+            options.port,
+            token,
+            "Ctrl+C stops the server; runs continue.",
+        )
     except InputError as error:
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
+
+
+def serve(
+    make_app: Callable[[AccessControl], web.Application | Awaitable[web.Application]],
+    host: str,
+    port: int,
+    token: str,
+    how_to_end: str,
+) -> None:
+    """Print the page's address and how to reach it from another machine; serve the app until Ctrl+C."""
+    with listen(host, port) as listener:
+        access, address = AccessControl(listener.getsockname()[1], token), LOOPBACK[host]
+        print(f"Open:                 http://{address}:{access.port}{access.base_path}/")
+        print(f"From another machine: {tunnel_command(address, access.port)}   then open the same address there")
+        print(how_to_end, flush=True)
+        web.run_app(make_app(access), sock=listener, access_log=None, print=None, shutdown_timeout=SHUTDOWN_TIMEOUT)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -239,16 +257,6 @@ def listen(host: str, port: int) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             raise InputError(f"--port: {port} is in use by another program; choose another port") from None
         raise InputError(f"--port: {port} cannot be used ({error.strerror}); choose another port") from None
-
-
-def format_addresses(host: str, access: AccessControl, end: str = "Ctrl+C stops the server; runs continue.") -> str:
-    """Format the page's address on this machine, and how to reach it from another one."""
-    address = LOOPBACK[host]
-    return (
-        f"Open:                 http://{address}:{access.port}{access.base_path}/\n"
-        f"From another machine: {tunnel_command(address, access.port)}   then open the same address there\n"
-        f"{end}"
-    )
 
 
 def tunnel_command(address: str, port: int) -> str:

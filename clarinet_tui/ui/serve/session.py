@@ -4,32 +4,49 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
-from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
-from clarinet_tui.ui.feed.history_feed import FPS
-from clarinet_tui.ui.main import PAINTS_PER_UPDATE
+from textual.app import App
+from textual.drivers.web_driver import WebDriver
+from textual.messages import ExitApp
+
+from clarinet_tui.ui.app import ClarinetApp
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+class PipeDriver(WebDriver):
+    """Ignores a closed output and exits at the end of the input, so that no app outlives a killed server."""
+
+    def __init__(self, app: App[Any], **options: Any) -> None:
+        self._served_app = app
+        super().__init__(app, **options)
+
+    def write(self, data: str) -> None:
+        with suppress(BrokenPipeError):
+            super().write(data)
+
+    def write_meta(self, data: dict[str, object]) -> None:
+        with suppress(BrokenPipeError):
+            super().write_meta(data)
+
+    def write_binary_encoded(self, data: tuple[str | bytes, ...]) -> None:
+        with suppress(BrokenPipeError):
+            super().write_binary_encoded(data)
+
+    def run_input_thread(self) -> None:
+        super().run_input_thread()
+        if not self.exit_event.is_set():
+            self._served_app.post_message(ExitApp())
+
+
+def main() -> None:
     """Run the app until it is quit or the pipe is closed."""
-    # Ctrl+C is handled by the server, which then ends the app.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parser = argparse.ArgumentParser(prog="clarinet serve")
     parser.add_argument("--runs-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--read-only", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.read_only:
-        os.environ[READ_ONLY_VARIABLE] = "1"
-    # The values of the page, not of the server's terminal. Textual reads the frame rate on import.
-    os.environ.update({"TERM": "xterm-256color", "TEXTUAL_FPS": str(round(PAINTS_PER_UPDATE * FPS))})
-    from clarinet_tui.ui.app import ClarinetApp
-    from clarinet_tui.ui.serve.driver import PipeDriver
-
+    options = parser.parse_args()
     database = os.environ.get("CLARINET_DB")
     app = ClarinetApp(
         options.runs_dir, database=Path(database) if database else None, data_dir=options.data_dir, catches_errors=True

@@ -11,7 +11,7 @@ from clarinet_tui.queue.queue_file import Queue
 if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device, Partition
     from clarinet_tui.place import QueueRow
-    from core.data.catalogue import DomainStatus
+    from core.data.digit_domains import DomainStatus
 
 
 @dataclass(frozen=True)

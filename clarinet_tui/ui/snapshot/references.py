@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from clarinet_tui.text import format_count, format_mean
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.published import PublishedResult
     from clarinet_tui.analysis.run_records import ExcludedRuns
+    from clarinet_tui.analysis.statistics import Summary
     from clarinet_tui.chart.curve import Curve, Reference
     from clarinet_tui.history.axes import Axis, AxisMap
 
@@ -37,7 +37,7 @@ class References:
     """The references of one run."""
 
     request: ReferenceRequest
-    published: PublishedResult | None = None
+    published: Summary | None = None
     seeds: tuple[int | None, ...] = ()
     """Seeds of finished runs that differ from the run only in their seed."""
     seed_curve: Curve | None = None
@@ -51,8 +51,9 @@ class References:
 
         shown = REFERENCE_KINDS.get(kind, ())
         references: list[Reference] = []
-        if self.published and "published" in shown:
-            references.append(ReferenceLine(self.published.mean, f"published {self.published.mean:.1f}"))
+        published = self.published.mean if self.published else None
+        if published is not None and "published" in shown:
+            references.append(ReferenceLine(published, f"published {published:.1f}"))
         if self.seed_curve and "seeds" in shown:
             references.append(self.seed_curve.along(axis_map.to_axis(axis, self.seed_curve.x)))
         return tuple(references)

@@ -20,20 +20,17 @@ from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, Spans, styled
 from core.presets import PRESETS
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.board import Board, BoardCell, MethodTable, UnfinishedSeed
+    from clarinet_tui.analysis.board import Board, BoardCell
+    from clarinet_tui.analysis.run_records import SeedRun
     from clarinet_tui.tables.table import Cell
     from clarinet_tui.ui.snapshot.snapshot import BoardSnapshot
 
-VISIBLE_METHODS = 5
-"""Methods of the paper's first table; the columns are so narrow that all of them are visible."""
 MIN_COLUMN, MAX_COLUMN = 15, 40
 WITH_COUNT, NAMED_PAPER = 20, 30
 """Column widths from which a cell has the number of seeds beside the std, and the word paper."""
 MEASURED = 9
 """Width of the mean with its std, or with the number of seeds."""
 MIN_LABEL, MAX_LABEL = 5, 20
-LONG_LABELS = 116
-"""Terminal width from which task names may be long."""
 RULES = {
     "last": "last epoch, as in the paper",
     "best": "ORACLE SELECTION: best epoch by target labels",
@@ -44,64 +41,57 @@ RULES = {
 
 
 @dataclass(frozen=True)
-class LayoutRow:
-    """A task, or the average, which the cursor skips."""
+class BoardLine:
+    """A line of a table: its title, its headings, a task, the averages, or a blank line."""
 
-    task: str | None
-    cells: tuple[Spans, ...]
+    table: int
+    cells: tuple[Spans, ...] = ()
     """A label, and one cell for each method."""
-
-
-@dataclass(frozen=True)
-class LayoutTable:
-    title: Spans
-    methods: tuple[str, ...]
-    header: tuple[Spans, ...]
-    """Above the labels and above each method."""
-    rows: tuple[LayoutRow, ...]
+    title: Spans = ()
+    row: int | None = None
+    """The number of a task or of the averages in the table."""
+    task: str | None = None
 
 
 @dataclass(frozen=True)
 class BoardLayout:
-    tables: tuple[LayoutTable, ...] = ()
+    lines: tuple[BoardLine, ...] = (BoardLine(0),)
+    methods: tuple[tuple[str, ...], ...] = ((),)
+    """The methods of each table."""
     label_width: int = MIN_LABEL
     column_width: int = MIN_COLUMN
-    gap: int = 0
-    """Empty lines between tasks."""
-
-
-@dataclass(frozen=True)
-class CellPosition:
-    """Indices of a table, of its row and of its method."""
-
-    table: int = 0
-    row: int = 0
-    column: int = 0
 
 
 def layout_board(board: Board, width: int, height: int) -> BoardLayout:
     """Stack all tables, with a gap between tasks where everything still fits."""
     label = MIN_LABEL
-    if width >= LONG_LABELS:
+    if width >= 116:  # room for long names of tasks
         longest = max((len(format_task(task)) for task in board.tasks), default=0)
         label = min(max(longest, MIN_LABEL + 1) + 2, MAX_LABEL)
-    column = max(MIN_COLUMN, min(MAX_COLUMN, (width - label) // VISIBLE_METHODS))
-    tables = tuple(_layout_table(board, table, label, column) for table in board.tables)
-    rows = sum(len(table.rows) for table in tables)
-    lines = 2 * len(tables) + rows + len(tables) - 1
-    return BoardLayout(tables, label, column, gap=int(lines + rows <= height))
+    # So narrow that the five methods of the paper's first table are visible.
+    column = max(MIN_COLUMN, min(MAX_COLUMN, (width - label) // 5))
+    lines: list[BoardLine] = []
+    for number in range(len(board.tables)):
+        lines += [BoardLine(number - 1)] if number else []
+        lines += _table_lines(board, number, label, column)
+    if len(lines) + sum(line.row is not None for line in lines) <= height:
+        with_gaps = ([line] if line.row is None else [line, BoardLine(line.table)] for line in lines)
+        lines = [line for pair in with_gaps for line in pair]
+    return BoardLayout(tuple(lines), tuple(table.methods for table in board.tables), label, column)
 
 
-def _layout_table(board: Board, table: MethodTable, label: int, column: int) -> LayoutTable:
+def _table_lines(board: Board, number: int, label: int, column: int) -> Iterator[BoardLine]:
+    table = board.tables[number]
     rule = (RULES[board.rule], "warn" if board.uses_oracle else "muted")
     published = any(board.cells[method, task].published for method in table.methods for task in board.tasks)
     title: Spans = ((table.title, "strong"), (f"  target accuracy in %{' | paper' * published}, ", "muted"), rule)
     if published and board.preset and not board.is_comparable and column >= NAMED_PAPER:
         title += ((f"; preset {board.preset}, not that of the paper's numbers", "faint"),)
+    yield BoardLine(number, title=title)
     described = board_table(board, table)
-    names = tuple(((f" {printable(heading.title)}"[:column], "strong"),) for heading in described.columns[1:])
-    rows = []
-    for name, group in groupby(described.rows, key=lambda row: row.cells[0].value):
+    names = (((f" {printable(heading.title)}"[:column], "strong"),) for heading in described.columns[1:])
+    yield BoardLine(number, ((("", ""),), *names))
+    for row, (name, group) in enumerate(groupby(described.rows, key=lambda row: row.cells[0].value)):
         measured, *below = group
         task = None if name == AVERAGE else name
         cells = [board.cells[method, task] if task else None for method in table.methods]
@@ -112,8 +102,7 @@ def _layout_table(board: Board, table: MethodTable, label: int, column: int) -> 
             _drop_overflow(_cell_spans(*found, column, board.is_comparable), column)
             for found in zip(measured.cells[1:], means, cells, strict=True)
         )
-        rows.append(LayoutRow(task, (((label_text, "strong"),), *spans)))
-    return LayoutTable(title, table.methods, ((("", ""),), *names), tuple(rows))
+        yield BoardLine(number, (((label_text, "strong"),), *spans), row=row, task=task)
 
 
 def _cell_spans(
@@ -257,7 +246,7 @@ def _seed_spans(cell: BoardCell) -> list[Span]:
     seeds: list[tuple[int | None, list[Span]]] = []
     glyph, role = STATE_STYLES[RunState.FINISHED]
     for result in cell.results:
-        accuracy = f"{result.selected.accuracy:.2f}"
+        accuracy = f"{result.accuracy:.2f}"
         seeds.append((result.seed, [(f" {glyph} ", role), (accuracy, ""), (f" {result.run}", "muted")]))
     seeds += [(seed.seed, _unfinished_spans(seed)) for seed in cell.unfinished]
     seeds.sort(key=lambda pair: (pair[0] is None, pair[0] or 0))
@@ -267,15 +256,15 @@ def _seed_spans(cell: BoardCell) -> list[Span]:
     return spans
 
 
-def _unfinished_spans(seed: UnfinishedSeed) -> list[Span]:
+def _unfinished_spans(seed: SeedRun) -> list[Span]:
     """A run in progress with its accuracy so far; any other run with its state."""
-    style = STATE_STYLES[seed.state]
-    spans: list[Span] = [(f" {style.glyph} ", style.role)]
+    glyph, role = STATE_STYLES[seed.state]
+    spans: list[Span] = [(f" {glyph} ", role)]
     if seed.selected and seed.state.is_started:
         spans.append((f"{seed.selected.accuracy:.2f}… ", "live"))
         spans.append((f"epoch {seed.epoch or 0}/{seed.epochs_total or '?'} ", "muted"))
     else:
-        spans.append((f"{seed.state} ", style.role))
+        spans.append((f"{seed.state} ", role))
     return [*spans, (seed.run, "muted")]
 
 

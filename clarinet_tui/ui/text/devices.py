@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.devices.placement import unavailable_reason
+from clarinet_tui.devices.device import unavailable_reason
 from clarinet_tui.text import (
     fit_width,
     format_age_of,
@@ -23,7 +23,7 @@ from clarinet_tui.text import (
     progress_bar,
     sparkline,
 )
-from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, fit_cell, styled
+from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, fit_spans, styled
 
 if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device, DeviceProcess, Partition
@@ -31,14 +31,9 @@ if TYPE_CHECKING:
     from clarinet_tui.place import QueueRow
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
-HOT, FULL = 80, 0.9
-"""Temperature in °C and share of memory from which they are highlighted."""
 NAME = 22
 MARGIN = " " * 9
 """Indentation of the runs and processes of a device."""
-BAR = 10
-OVER_TIME = 130
-"""Screen width from which a device's use is drawn over time."""
 NO_PROCESSES = "process list unavailable"
 
 
@@ -59,9 +54,9 @@ def format_load(device: Device, bar_width: int, use_so_far: Sequence[float] = ()
     memory_bar, memory_rest = progress_bar(memory, bar_width)
     return [
         *((use_bar, "live"), (use_rest, "faint"), (f"{use:>4} %", ""), GAP),
-        *((memory_bar, "warn" if memory >= FULL else "live"), (memory_rest, "faint")),
+        *((memory_bar, "warn" if memory >= 0.9 else "live"), (memory_rest, "faint")),
         (f"{format_memory(device.memory_used, device.memory_total):>15}", ""),
-        (f"{temperature:>5}", "warn" if (device.temperature or 0) >= HOT else "muted"),
+        (f"{temperature:>5}", "warn" if (device.temperature or 0) >= 80 else "muted"),
     ]
 
 
@@ -102,7 +97,7 @@ def format_device(
     first = styled(
         (f" {device.label:<7} ", "strong"),
         (f"{name} ", "muted"),
-        *format_load(device, bar_width, use if width >= OVER_TIME else ()),
+        *format_load(device, bar_width, use if width >= 130 else ()),
         (f"{machine.queue.slots_for(device.key):>6}  ", "muted"),
         *_availability(device, machine, with_reason=width >= 100),
     )
@@ -176,19 +171,18 @@ def format_progress(run: RunRow) -> list[Span]:
     share, left = run.progress, run.seconds_left
     if share is None:
         return [(run.state, "muted")]
-    done, rest = progress_bar(share, BAR)
+    done, rest = progress_bar(share, 10)
     text = f" {share:.0%}" + (f" {format_duration(left)} left" if left else "")
     return [(done, "live"), (rest, "faint"), (text, "muted")]
 
 
 QUEUE_COLUMNS = (("", 3), ("", 1), ("run", 9), ("method", 15), ("task", 7), ("seed", 4), ("device", 7))
 """Titles and widths; the rest of the line is for what a run waits for."""
-WIDE = 92
-"""Width from which the columns of method and task grow."""
 
 
 def _queue_widths(width: int) -> list[int]:
-    extra = max(0, min(16, (width - WIDE) // 6))
+    """The columns of method and task grow where there is room."""
+    extra = max(0, min(16, (width - 92) // 6))
     return [size + (extra if title in ("method", "task") else 0) for title, size in QUEUE_COLUMNS]
 
 
@@ -216,7 +210,7 @@ def _format_cells(position: Span, glyph: Span, run: QueueRow | RunRow, device: s
         (format_seed(run.seed).rjust(4), ""),
         (device, "muted"),
     ]
-    cells = [fit_cell(styled(span), size) for span, size in zip(spans, _queue_widths(width), strict=True)]
+    cells = [styled(*fit_spans([span], size)) for span, size in zip(spans, _queue_widths(width), strict=True)]
     return Content(" ").join([Content(""), *cells, Content("")])
 
 

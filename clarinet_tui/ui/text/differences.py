@@ -29,11 +29,8 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
 NAME = 23
-HEADINGS = ("n", "target", "each", "diff.", "95 % interval")
 WIDTHS = (4, 12, 6, 7, 16, 9)
-"""Widths of the columns right of the name, the last one for p; together they fill 80 columns."""
-MAX_GAP = 5
-"""Largest extra gap between columns."""
+"""Widths of the columns right of the name; together they fill 80 columns."""
 
 
 class SideLabel(NamedTuple):
@@ -67,7 +64,7 @@ def format_difference_table(snapshot: ComparisonSnapshot, cursor: int, palette: 
     """Format all differences, the one at the cursor highlighted; also return that one's line number."""
     lines: list[Content] = []
     cursor_line, index = 0, 0
-    gap = max(0, min((width - NAME - sum(WIDTHS) - 1) // (len(WIDTHS) + 1), MAX_GAP))
+    gap = max(0, min((width - NAME - sum(WIDTHS) - 1) // (len(WIDTHS) + 1), 5))
     for part in snapshot.parts:
         lines.append(_format_part_headings(part, gap))
         labels = label_sides(part, palette)
@@ -87,7 +84,7 @@ def _format_part_headings(part: TaskComparison, gap: int) -> Content:
     task, preset = part.task_preset
     title = f"{format_task(task)} {preset or ''}"
     tests = max((difference.comparisons for difference in part.differences), default=0)
-    headings = (*HEADINGS, f"p/Holm {tests}" if tests else "p")
+    headings = ("n", "target", "each", "diff.", "95 % interval", f"p/Holm {tests}" if tests else "p")
     cells = [f"{heading:>{width + gap}}" for heading, width in zip(headings, WIDTHS, strict=True)]
     return styled((f" {title:<{NAME + gap}}"[: NAME + gap + 1], "strong"), ("".join(cells), "muted"))
 
@@ -159,13 +156,6 @@ def format_difference_line(difference: PairedDifference, labels: tuple[SideLabel
 
 BAR = 8
 """Length of the largest difference's bar, to each side of zero."""
-TWO_COLUMNS = 140
-"""Width from which costs and settings are beside the pairs."""
-LONG_TITLE = 100
-"""Width from which the title explains what interim means."""
-RIGHT_COLUMN, MAX_LEFT_COLUMN = 64, 90
-"""Column widths if there are two."""
-Lines = list[Content]
 
 
 def format_difference_detail(
@@ -177,7 +167,7 @@ def format_difference_detail(
     title += [(f"{labels[0].marker} ", labels[0].colour), (names[0], "strong"), (" minus ", "muted")]
     title += [(f"{labels[1].marker} ", labels[1].colour), (names[1], "strong"), (f"   {rule}", "muted")]
     if difference.is_interim:
-        title.append((f"   {INTERIM}" if width >= LONG_TITLE else "   interim", "warn"))
+        title.append((f"   {INTERIM}" if width >= 100 else "   interim", "warn"))
     result, *rest = format_difference(difference)
     statistics = [styled((f" {result}", "strong")), *(styled((f" {line}", "")) for line in rest), styled()]
     statistics += _format_pairs(difference, names)
@@ -188,9 +178,9 @@ def format_difference_detail(
     not_counted = [*format_unpaired(difference, *names), *format_excluded(difference.left)]
     not_counted += format_excluded(difference.right)
     remarks += [styled((f" · {sentence}", "muted")) for sentence in not_counted]
-    if width < TWO_COLUMNS:
+    if width < 140:
         return Content("\n").join([styled(*title), *statistics, *remarks, styled(), *sides])
-    left_width = min(width - RIGHT_COLUMN, MAX_LEFT_COLUMN)
+    left_width = min(width - 64, 90)
     statistics += [line for line in remarks if line.cell_length <= left_width]
     long = [line for line in remarks if line.cell_length > left_width]
     lines = [styled(*title)]
@@ -200,7 +190,7 @@ def format_difference_detail(
     return Content("\n").join([*lines, *long])
 
 
-def _format_pairs(difference: PairedDifference, names: tuple[str, str]) -> Lines:
+def _format_pairs(difference: PairedDifference, names: tuple[str, str]) -> list[Content]:
     """A line for each seed: both accuracies, the difference with a bar, both pseudo-label accuracies."""
     pairs = difference.paired.pairs
     if not pairs:
@@ -235,7 +225,7 @@ def _format_headings(title: str, names: tuple[str, str]) -> Content:
     return styled((f" {title:<22}", "muted"), *((f"{name[-14:]:>16}", "muted") for name in names))
 
 
-def _format_sides(difference: PairedDifference, names: tuple[str, str]) -> Lines:
+def _format_sides(difference: PairedDifference, names: tuple[str, str]) -> list[Content]:
     """Device time of one run, including its stage 1, and of all runs; accuracies that are not compared."""
     left, right = difference.left, difference.right
     left_row, right_row = side_row(left), side_row(right)
@@ -259,7 +249,7 @@ def _format_row(name: str, left: str, right: str) -> Content:
     return styled((f" {name:<22}", "muted"), (f"{left:>16}{right:>16}", ""))
 
 
-def _format_settings(difference: PairedDifference, names: tuple[str, str], all_settings: bool) -> Lines:
+def _format_settings(difference: PairedDifference, names: tuple[str, str], all_settings: bool) -> list[Content]:
     """List settings that both sides have with other values; those that one side alone has are counted."""
     rows = [(name, format_setting(left), format_setting(right)) for name, left, right in difference.settings]
     if not rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 from textual.content import Content
 
 from clarinet_tui.chart.picture import CELL_COLUMNS, GAP, picture_grid
@@ -16,17 +17,6 @@ if TYPE_CHECKING:
     from clarinet_tui.chart.cells import GlyphSet
     from clarinet_tui.runs.inspection_file import Inspection, Picture
     from clarinet_tui.ui.snapshot.snapshot import Confusion, InspectionProgress, RunDetails, TaskSamples
-
-BLOCKS = " ░▒▓█"
-"""Shades of cells that are too narrow for a number."""
-NUMBER_WIDTH = 3
-"""Least width of a cell with a percentage."""
-MAX_WIDTH = 6
-MAX_NAME = 10
-LISTED = 5
-"""Number of listed confusions."""
-MAX_CURVES = 12
-"""More curves cannot be distinguished."""
 
 
 def format_inspection_state(run: str, details: RunDetails | None, progress: InspectionProgress | None) -> Content:
@@ -43,7 +33,7 @@ def format_inspection_state(run: str, details: RunDetails | None, progress: Insp
     )  # fmt: skip
 
 
-def format_pictures(inspection: Inspection, width: int) -> Content:
+def format_pictures(run: str, inspection: Inspection, width: int, *_: object) -> Content:
     """Format mistakes first, then uncertain pictures and samples."""
     parts = [styled((f"Epoch {inspection.epoch}", "muted"))]
     for group in ("wrong", "unsure", "source", "target"):
@@ -54,10 +44,8 @@ def format_pictures(inspection: Inspection, width: int) -> Content:
 
 
 def format_picture_grid(pictures: Sequence[Picture], width: int, columns: int = CELL_COLUMNS) -> Content:
-    import numpy as np
-
     images = [(np.frombuffer(one.pixels, np.uint8).reshape(one.height, one.width, 3), one.captions) for one in pictures]
-    return Content.from_rich_text(picture_grid(images, width, colour=True, columns=columns, rows=columns // 2))
+    return Content.from_rich_text(picture_grid(images, width, colour=True, columns=columns))
 
 
 def format_samples(samples: TaskSamples, width: int, columns: int) -> Content:
@@ -96,9 +84,9 @@ def format_confusion(confusion: Confusion, width: int, glyphs: GlyphSet, palette
 
 
 def _format_matrix(confusion: Confusion, width: int) -> list[Content]:
-    names = [printable(name)[:MAX_NAME] for name in confusion.classes]
+    names = [printable(name)[:10] for name in confusion.classes]
     margin = max(map(len, names), default=0) + 2
-    size = min(MAX_WIDTH, (width - margin) // max(len(names), 1))
+    size = min(6, (width - margin) // max(len(names), 1))
     if size < 1:
         return [styled((f"{len(names)} classes are too many to show here", "muted"))]
     titles = "".join(name[: size - 1].rjust(size) if size > 1 else name[:1] for name in names)
@@ -112,8 +100,8 @@ def _format_matrix(confusion: Confusion, width: int) -> list[Content]:
 
 def _format_cell(share: float, size: int) -> Content:
     """The share of the true class that was predicted as this class."""
-    if size < NUMBER_WIDTH:
-        return styled((BLOCKS[min(4, round(share * 4 + 0.4 * (share > 0)))] * size, "live"))
+    if size < 3:  # too narrow for a number
+        return styled((" ░▒▓█"[min(4, round(share * 4 + 0.4 * (share > 0)))] * size, "live"))
     if share < 0.005:
         return styled(("·".rjust(size), "faint"))
     weight = "bold " if share >= 0.5 else ""
@@ -129,7 +117,7 @@ def _format_confusions(confusion: Confusion) -> list[Content]:
     ]
     confusions.sort(key=lambda confusion: -confusion[0])
     lines = [styled(), styled(("Most often confused", "strong"))] if confusions else []
-    for count, true, predicted in confusions[:LISTED]:
+    for count, true, predicted in confusions[:5]:
         names, total = confusion.classes, sum(confusion.counts[true])
         share = f"  {count} of {total}, {100 * count / total:.0f} %"
         lines.append(styled((f"{names[true]} predicted as {names[predicted]}", ""), (share, "muted")))
@@ -137,10 +125,8 @@ def _format_confusions(confusion: Confusion) -> list[Content]:
 
 
 def _format_curves(confusion: Confusion, width: int, glyphs: GlyphSet, palette: str) -> list[Content]:
-    if len(confusion.epochs) < 2 or len(confusion.classes) > MAX_CURVES:
+    if len(confusion.epochs) < 2 or len(confusion.classes) > 12:  # more curves cannot be distinguished
         return []
-    import numpy as np
-
     from clarinet_tui.analysis.figures.figure import Figure, FigureCurve, Panel
     from clarinet_tui.analysis.figures.terminal_output import figure_lines
 

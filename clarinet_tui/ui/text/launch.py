@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.devices.placement import match_devices
+from clarinet_tui.devices.device import match_devices
 from clarinet_tui.place import PlaceName
 from clarinet_tui.text import format_count, format_duration, format_task
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.text.devices import NAME, format_device_name, format_load, format_occupants, makespan
-from clarinet_tui.ui.text.styled import GAP, Span, fit_cell, styled
+from clarinet_tui.ui.text.styled import GAP, Span, fit_spans, styled
 from core.config import SettingSpec, describe_type
 from core.errors import InputError
 from core.tasks import Task, parse_task
@@ -21,7 +21,7 @@ from core.tasks import Task, parse_task
 if TYPE_CHECKING:
     from clarinet_tui.queue.sweep import Grid
     from clarinet_tui.ui.launch_check import CheckedForm
-    from core.data.catalogue import DomainStatus
+    from core.data.digit_domains import DomainStatus
 
 DETAILED = 120
 """Width from which the time estimate is explained."""
@@ -149,7 +149,7 @@ def format_problem(checked: CheckedForm) -> Content:
     return styled(("✗ ", "bad"), (first, "bad"), (more, "muted"))
 
 
-def matching_settings(settings: tuple[SettingSpec, ...], search: str) -> list[SettingSpec]:
+def matching_settings(settings: Iterable[SettingSpec], search: str) -> list[SettingSpec]:
     """Settings with all words in name or description; those with all words in the name come first."""
     words = search.lower().split()
     texts = ((setting, f"{setting.name} {setting.description}".lower()) for setting in settings)
@@ -164,9 +164,9 @@ def format_setting(setting: SettingSpec, checked: CheckedForm, width: int) -> Co
     default = checked.defaults.get(setting.name, "")
     glyph: Span = ("✗ ", "bad") if problem else ("● ", "live") if text is not None else ("  ", "")
     value: Span = (text, "bad" if problem else "strong") if text is not None else (default or '""', "muted")
-    name = fit_cell(styled(glyph, (setting.name, "" if text is None else "strong")), 25)
-    cells = [name, fit_cell(styled(value), 14), styled((setting.description, "muted"))]
-    line = Content(" ").join(cells).truncate(width, ellipsis=True)
+    name = fit_spans([glyph, (setting.name, "" if text is None else "strong")], 25)
+    cells = [*name, (" ", ""), *fit_spans([value], 14), (" ", ""), (setting.description, "muted")]
+    line = styled(*cells).truncate(width, ellipsis=True)
     return Content("\n").join([line, styled((f"  {problem}", "bad"))]) if problem else line
 
 

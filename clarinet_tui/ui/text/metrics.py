@@ -31,16 +31,14 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.snapshot import RunCurves
 
 SIDEBAR = shown_in("sidebar")
-RECENT = 0.1
-"""The share of a run that counts as recent."""
 NAME, VALUE = 17, 9
 """Column widths of a metric's name and value."""
-MINIMUM_BARS, MAXIMUM_BARS = 6, 40
 NO_SAMPLES = "No samples of the hardware: a run records one about every ten seconds and at its end."
 
 
 def recent_mean(values: Sequence[float]) -> float:
-    return finite_mean(values[-max(1, int(len(values) * RECENT)) :])
+    """The mean of the last tenth."""
+    return finite_mean(values[-max(1, len(values) // 10) :])
 
 
 def format_value(metric: Metric, values: Sequence[float]) -> str:
@@ -102,14 +100,14 @@ def format_runs(runs: Sequence[RunCurves], front: str, markers: Sequence[tuple[s
     """Format the legend of overlaid runs: marker and its colour, name, progress or state, target accuracy."""
     lines = []
     for curves, (marker, colour) in zip(runs, markers, strict=True):
-        run, style = curves.run, STATE_STYLES[curves.run.state]
+        run, (glyph, state_role) = curves.run, STATE_STYLES[curves.run.state]
         accuracy = f"{format_percent(run.target_accuracy):>6} %"
         shows_progress = run.state is RunState.RUNNING and run.progress is not None
-        state = f"{run.progress:>5.0%}" if shows_progress else f"{style.glyph:>5}"
+        state = f"{run.progress:>5.0%}" if shows_progress else f"{glyph:>5}"
         name = f"{run.method or '?'} {format_seed(run.seed)} {run.id}"
         name_width = max(8, width - 2 - len(accuracy) - len(state))
         role = "strong" if run.id == front else ""
-        spans = [(f"{marker} ", colour), (f"{name[:name_width]:<{name_width}}", role), (state, style.role)]
+        spans = [(f"{marker} ", colour), (f"{name[:name_width]:<{name_width}}", role), (state, state_role)]
         lines.append(styled(*spans, (accuracy, role)))
     return Content("\n").join(lines)
 
@@ -140,12 +138,12 @@ QUANTITIES = {
 
 def format_hardware(samples: Mapping[str, Curve], width: int) -> list[Content]:
     """Return a line for each quantity that was sampled; the bars are between its minimum and maximum."""
-    bars = min(width - NAME - VALUE, MAXIMUM_BARS)
+    bars = min(width - NAME - VALUE, 40)
     lines = []
     for name, quantity in QUANTITIES.items():
         if name in samples:
             values = samples[name].mean
-            curve = sparkline(values.tolist(), bars) if bars >= MINIMUM_BARS else ""
+            curve = sparkline(values.tolist(), bars) if bars >= 6 else ""
             last = f"{quantity.format_value(float(values[np.isfinite(values)][-1])):>{VALUE}}"
             lines.append(styled((fit_width(quantity.title, NAME), "muted"), (curve, "live"), (last, "")))
     return lines

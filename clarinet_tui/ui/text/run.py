@@ -56,11 +56,9 @@ def format_summary(run: RunRow, alarms: tuple[Alarm, ...], width: int) -> Conten
 
 def format_title(run: RunRow) -> Content:
     """Format state, method, task, seed, open alarms, id and name, of which a narrow screen cuts the last."""
-    style = STATE_STYLES[run.state]
-    spans: list[Span] = [(f"{style.glyph} ", style.role), (run.method or "?", "strong")]
-    spans += [GAP, (format_task(run.task), "strong")]
-    spans += [GAP, (f"seed {format_seed(run.seed)}", "")]
-    spans += [GAP, (run.state, style.role)]
+    glyph, role = STATE_STYLES[run.state]
+    spans: list[Span] = [(f"{glyph} ", role), (run.method or "?", "strong"), GAP, (format_task(run.task), "strong")]
+    spans += [GAP, (f"seed {format_seed(run.seed)}", ""), GAP, (run.state, role)]
     spans += [GAP, (name_alarms(run.alarms), "warn")] if run.alarms else []
     spans += [GAP, (run.id, "muted")]
     return styled(*spans, *([GAP, (run.name, "")] if run.name else []))
@@ -112,55 +110,36 @@ def format_annotations(run: RunRow) -> list[Content]:
 
 def format_overview(run: RunRow, now: float) -> Content:
     """Format what stands above the metrics of a run: accuracies, origin, notes on its data, and annotations."""
-    accuracies = {
-        "target accuracy": run.target_accuracy,
-        "source accuracy": run.source_accuracy,
-        "pseudo-labels": run.pseudo_label_accuracy,
-    }
-    lines = [
-        styled((f"{name:<17}", "muted"), (format_percent(value), "strong"), (" %", "muted"))
-        for name, value in accuracies.items()
-        if value is not None
-    ]
+    accuracies = {"target accuracy": run.target_accuracy, "source accuracy": run.source_accuracy}
+    lines = []
+    for name, value in (accuracies | {"pseudo-labels": run.pseudo_label_accuracy}).items():
+        if value is not None:
+            lines.append(styled((f"{name:<17}", "muted"), (format_percent(value), "strong"), (" %", "muted")))
     notes = [styled((f"· {note}", "muted")) for note in run.notes]
     return Content("\n").join([*lines, format_origin(run, now), *notes, *format_annotations(run)])
-
-
-MARGIN = 11
-"""Width of a field's name."""
-VALUE = 12
-"""Width of a setting's value where a description follows."""
-DESCRIBED = 84
-"""Width from which settings are shown with their descriptions."""
 
 
 def format_about(run: RunRow, detail: RunDetails | None, now: float, width: int) -> Content:
     """Format alarms, results, annotations, data notes, failure and environment."""
     lines = format_alarms(detail.alarms if detail else (), width)
     lines += [format_accuracies(run), format_run_progress(run, width), format_origin(run, now)]
-    lines += format_field("tags", " ".join(f"#{tag}" for tag in run.tags), width, "tag")
-    lines += format_field("note", run.note, width)
-    for note in run.notes:
-        lines += format_field("data", note, width)
+    fields = [("tags", " ".join(f"#{tag}" for tag in run.tags), "tag"), ("note", run.note, "")]
+    fields += [("data", note, "") for note in run.notes]
     failure = detail.failure if detail else None
-    lines += format_field("error", failure.message if failure else run.error or "", width, "bad")
+    fields.append(("error", failure.message if failure else run.error or "", "bad"))
     if failure:
-        for index, frame in enumerate(failure.frames):
-            lines += format_field("" if index else "at", frame, width, "muted" if index else "warn")
+        frames = enumerate(failure.frames)
+        fields += [("" if index else "at", frame, "muted" if index else "warn") for index, frame in frames]
         terms = ", ".join(f"{name} {format_number(value)}" for name, value in failure.terms)
-        lines += format_field("last step", terms, width)
-    for problem in run.problems:
-        lines += format_field("unreadable", problem, width, "warn")
-    for name, text in detail.environment if detail else ():
-        lines += format_field(name, text, width, "muted")
+        fields.append(("last step", terms, ""))
+    fields += [("unreadable", problem, "warn") for problem in run.problems]
+    fields += [(name, text, "muted") for name, text in (detail.environment if detail else ())]
+    margin = 11
+    for name, text, role in fields:
+        rows = textwrap.wrap(printable(text), max(width - margin, 10))
+        names = [shorten(name, margin - 1), *[""] * len(rows)]
+        lines += [styled((f"{names[index]:<{margin}}", "muted"), (row, role)) for index, row in enumerate(rows)]
     return Content("\n").join([*lines, *_format_problem(detail)])
-
-
-def format_field(name: str, text: str, width: int, role: str = "") -> list[Content]:
-    """Format a name and its text, wrapped and indented."""
-    lines = textwrap.wrap(printable(text), max(width - MARGIN, 10))
-    names = [f"{shorten(name, MARGIN - 1):<{MARGIN}}", *[" " * MARGIN] * len(lines)]
-    return [styled((names[index], "muted"), (line, role)) for index, line in enumerate(lines)]
 
 
 def format_settings(run: RunRow, detail: RunDetails | None, width: int) -> Content:
@@ -178,11 +157,12 @@ def format_settings(run: RunRow, detail: RunDetails | None, width: int) -> Conte
 
 def _format_setting(setting: Setting, names: int, width: int) -> Content:
     """Format a setting with its name in a column of `names` characters, if there is room."""
-    name = f"{setting.name:<{names}}" if width >= names + VALUE else f"{setting.name} "
-    value = f"{setting.value:<{VALUE}}" if width >= DESCRIBED else setting.value
+    name = f"{setting.name:<{names}}" if width >= names + 12 else f"{setting.name} "
+    is_described = width >= 84
+    value = f"{setting.value:<12}" if is_described else setting.value
     default = f"  instead of {setting.default}" if setting.default is not None else ""
     left = width - len(name) - len(value) - len(default) - 2
-    description = f"  {shorten(setting.description, left)}" if width >= DESCRIBED and left > 10 else ""
+    description = f"  {shorten(setting.description, left)}" if is_described and left > 10 else ""
     return styled((name, "muted"), (value, "warn" if default else ""), (default, "muted"), (description, "faint"))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
 
+from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from clarinet_tui.runs.state import RunState
@@ -28,23 +29,17 @@ ROLES = {
 """The style of each role, in terms of the theme's variables."""
 
 
-class StateStyle(NamedTuple):
-    """A glyph that is readable without colour, and the role of its colour."""
-
-    glyph: str
-    role: str
-
-
-STATE_STYLES = {
-    RunState.QUEUED: StateStyle("◦", "muted"),
-    RunState.STARTING: StateStyle("▹", "live"),
-    RunState.RUNNING: StateStyle("▸", "live"),
-    RunState.FINISHED: StateStyle("✓", "good"),
-    RunState.FAILED: StateStyle("✗", "bad"),
-    RunState.STOPPED: StateStyle("▪", "warn"),
-    RunState.LOST: StateStyle("?", "bad"),
-    RunState.SILENT: StateStyle("~", "warn"),
+STATE_STYLES: dict[RunState, Span] = {
+    RunState.QUEUED: ("◦", "muted"),
+    RunState.STARTING: ("▹", "live"),
+    RunState.RUNNING: ("▸", "live"),
+    RunState.FINISHED: ("✓", "good"),
+    RunState.FAILED: ("✗", "bad"),
+    RunState.STOPPED: ("▪", "warn"),
+    RunState.LOST: ("?", "bad"),
+    RunState.SILENT: ("~", "warn"),
 }
+"""A glyph that is readable without colour, and the role of its colour."""
 
 
 def styled(*spans: Span) -> Content:
@@ -52,7 +47,17 @@ def styled(*spans: Span) -> Content:
     return Content.assemble(*((printable(text), ROLES.get(role, role)) for text, role in spans))
 
 
-def fit_cell(cell: Content, width: int) -> Content:
-    """Cut a cell with an ellipsis, or pad it, to exactly this width."""
-    cut = cell.truncate(width, ellipsis=True)
-    return cut.pad_right(max(width - cut.cell_length, 0))
+def fit_spans(spans: Iterable[Span], width: int, *, right: bool = False) -> list[Span]:
+    """Return printable spans of exactly `width` columns together, cut with an ellipsis."""
+    spans = [(printable(text), role) for text, role in spans]
+    length = sum(cell_len(text) for text, _ in spans)
+    if length < width:
+        blank = (" " * (width - length), "")
+        return [blank, *spans] if right else [*spans, blank]
+    cut, left = [], width
+    for text, role in spans:
+        size = min(cell_len(text), left)
+        short = set_cell_size(text, size)
+        cut.append((f"{set_cell_size(text, size - 1)}…" if size < cell_len(text) and size > 1 else short, role))
+        left -= size
+    return cut

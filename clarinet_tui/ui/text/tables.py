@@ -1,16 +1,15 @@
-"""Tables in the app: cells as spans of exactly their column's width, and the table of groups of runs."""
+"""Tables in the app, and the table of groups of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from clarinet_tui.tables.table import Cell, Column, Table, fit_columns, make_table
-from clarinet_tui.text import format_mean, format_percent, format_task, printable
-from clarinet_tui.ui.text.styled import Span, styled
+from clarinet_tui.text import format_mean, format_percent, format_task
+from clarinet_tui.ui.text.styled import Spans, fit_spans, styled
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import GroupField, RunGroup
@@ -20,30 +19,13 @@ def format_table(table: Table, width: int, gap: int = 2) -> list[Content]:
     """Return the headings and the rows, each on a line; some columns are cut or dropped as they declare."""
     table = table.visible()
     widths = fit_columns(table.columns, list(map(table.width_of, range(len(table.columns)))), width, gap)
-    headings = [((column.title, "muted"),) for column in table.columns]
-    cells = [cell.parts or ((cell.text, cell.emphasis),) for row in table.rows for cell in row.cells]
+    rows: list[list[Spans]] = [[((column.title, "muted"),) for column in table.columns]]
+    rows += [[cell.parts or ((cell.text, cell.emphasis),) for cell in row.cells] for row in table.rows]
     lines = []
-    for start in range(0, len(headings) + len(cells), len(headings)):
-        line = [*headings, *cells][start : start + len(headings)]
-        fitted = (fit_spans(line[at], size, right=table.columns[at].right) for at, size in widths.items())
+    for row in rows:
+        fitted = (fit_spans(row[at], size, right=table.columns[at].right) for at, size in widths.items())
         lines.append(styled(*(span for spans in fitted for span in (*spans, (" " * gap, "")))))
     return lines
-
-
-def fit_spans(spans: Iterable[Span], width: int, *, right: bool = False) -> list[Span]:
-    """Return printable spans of exactly `width` columns together, cut with an ellipsis."""
-    spans = [(printable(text), role) for text, role in spans]
-    length = sum(cell_len(text) for text, _ in spans)
-    if length < width:
-        blank = (" " * (width - length), "")
-        return [blank, *spans] if right else [*spans, blank]
-    cut, left = [], width
-    for text, role in spans:
-        size = min(cell_len(text), left)
-        short = set_cell_size(text, size)
-        cut.append((f"{set_cell_size(text, size - 1)}…" if size < cell_len(text) and size > 1 else short, role))
-        left -= size
-    return cut
 
 
 GROUPINGS: dict[str, tuple[GroupField, ...]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -15,20 +15,17 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from clarinet_tui.ui.error_guard import guard_render_line
-from clarinet_tui.ui.text.board import BoardLayout, CellPosition
+from clarinet_tui.ui.text.board import BoardLayout, BoardLine
 from clarinet_tui.ui.text.styled import Spans
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.styled_text import RoleStyles, role_classes, role_css
 
 
-@dataclass(frozen=True)
-class ScreenLine:
-    """One line of the terminal. A blank line has neither cells nor a title."""
+class CellPosition(NamedTuple):
+    """Indices of a line and of a method of its table."""
 
-    table: int
-    row: int | None
-    cells: tuple[Spans, ...] = ()
-    title: Spans = ()
+    line: int = 0
+    column: int = 0
 
 
 class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
@@ -59,73 +56,62 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
 
     @dataclass
     class CellHighlighted(Message):
-        """The cursor moved to another cell."""
-
         method: str
         task: str
 
     @dataclass
     class CellSelected(Message):
-        """The user asked for the runs of a cell."""
-
         method: str
         task: str
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._board = BoardLayout()
-        self._lines: list[ScreenLine] = []
         self._cursor = CellPosition()
         self._first_method: dict[int, int] = {}
         """The first visible method of each table."""
         self._roles = RoleStyles(self, "board")
 
     @property
+    def _line(self) -> BoardLine:
+        return self._board.lines[self._cursor.line]
+
+    @property
     def cell(self) -> tuple[str, str] | None:
         """Method and task at the cursor."""
-        method, task = self._cell_at(self._cursor) if self._board.tables else ("", None)
-        return (method, task) if task else None
+        return (self.table_methods[self._cursor.column], self._line.task) if self._line.task else None
 
     @property
     def table_methods(self) -> tuple[str, ...]:
         """The methods of the table with the cursor."""
-        return self._board.tables[self._cursor.table].methods if self._board.tables else ()
+        return self._board.methods[self._line.table]
 
     def show(self, layout: BoardLayout) -> None:
         """Show a layout; the cursor stays on its cell if that still exists."""
         if layout == self._board:
             return
-        old_cell, old_cursor = self.cell, self._cursor
-        self._board, self._lines = layout, []
-        for index, table in enumerate(layout.tables):
-            if index:
-                self._lines.append(ScreenLine(index - 1, None))
-            self._lines += [ScreenLine(index, None, title=table.title), ScreenLine(index, None, table.header)]
-            for number, row in enumerate(table.rows):
-                self._lines += [ScreenLine(index, number, row.cells), *[ScreenLine(index, None)] * layout.gap]
-        same_cell = [position for position in self._positions() if old_cell == self._cell_at(position)]
-        same_table = [position for position in same_cell if position.table == old_cursor.table]
-        self._cursor = next(iter(same_table or same_cell or self._positions()), CellPosition())
+        old_cell, old_table = self.cell, self._line.table
+        self._board = layout
+        cells = {position: (layout.lines[position.line], method) for position, method in self._cells()}
+        same_cell = [position for position, (line, method) in cells.items() if old_cell == (method, line.task)]
+        same_table = [position for position in same_cell if cells[position][0].table == old_table]
+        self._cursor = next(iter(same_table or same_cell or cells), CellPosition())
         self.on_resize()
         self.refresh()
         if self.cell != old_cell:
             self._post_highlighted()
 
-    def _positions(self) -> list[CellPosition]:
+    def _cells(self) -> list[tuple[CellPosition, str]]:
+        """The positions that the cursor can have, and their methods."""
         return [
-            CellPosition(index, row, column)
-            for index, table in enumerate(self._board.tables)
-            for row, layout_row in enumerate(table.rows)
-            if layout_row.task
-            for column in range(len(table.methods))
+            (CellPosition(number, column), method)
+            for number, line in enumerate(self._board.lines)
+            if line.task
+            for column, method in enumerate(self._board.methods[line.table])
         ]
 
-    def _cell_at(self, position: CellPosition) -> tuple[str, str | None]:
-        table = self._board.tables[position.table]
-        return table.methods[position.column], table.rows[position.row].task
-
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.size.width, len(self._lines))
+        self.virtual_size = Size(self.size.width, len(self._board.lines))
         self._scroll_to_cursor()
 
     @property
@@ -137,7 +123,7 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width, style = self.size.width, self.rich_style
         number = self.scroll_offset.y + y
-        line = self._lines[number] if number < len(self._lines) else ScreenLine(0, None)
+        line = self._board.lines[number] if number < len(self._board.lines) else BoardLine(0)
         if not line.cells:
             return self._render_cell(line.title, width, style)
         if line.row is not None and line.row % 2 == 0:
@@ -147,7 +133,7 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
         last = first + self._visible_methods
         strips = [self._render_cell(label, self._board.label_width, style)]
         for column, spans in list(enumerate(cells))[first:last]:
-            is_at_cursor = line.row is not None and CellPosition(line.table, line.row, column) == self._cursor
+            is_at_cursor = line.task and (number, column) == self._cursor
             cell_style = style + self.get_component_rich_style("board--cursor") if is_at_cursor else style
             strips.append(self._render_cell(spans, self._board.column_width, cell_style))
         if line.row is None and last < len(cells):
@@ -162,49 +148,44 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
 
     def action_move(self, rows: int, columns: int) -> None:
         """Move the cursor; below a table's last task comes the next table's first one."""
-        if not self._board.tables:
-            return
-        positions = self._positions()
-        tasks = list(dict.fromkeys((position.table, position.row) for position in positions))
-        index = tasks.index((self._cursor.table, self._cursor.row)) + rows
-        table, row = tasks[min(max(index, 0), len(tasks) - 1)]
-        last_column = len(self._board.tables[table].methods) - 1
-        self._move_cursor(CellPosition(table, row, min(max(self._cursor.column + columns, 0), last_column)))
+        tasks = [number for number, line in enumerate(self._board.lines) if line.task]
+        if tasks:
+            number = tasks[min(max(tasks.index(self._cursor.line) + rows, 0), len(tasks) - 1)]
+            last_column = len(self._board.methods[self._board.lines[number].table]) - 1
+            self._move_cursor(CellPosition(number, min(max(self._cursor.column + columns, 0), last_column)))
 
     def action_go_to_end(self, last: bool) -> None:
-        if positions := self._positions():
-            self._move_cursor(positions[-1 if last else 0])
+        if cells := self._cells():
+            self._move_cursor(cells[-1 if last else 0][0])
 
     def action_next_table(self) -> None:
         """Move to the next table and scroll its title to the top."""
-        tables = sorted({position.table for position in self._positions()})
-        if not tables:
-            return
-        table = tables[(tables.index(self._cursor.table) + 1) % len(tables)]
-        top = next(number for number, line in enumerate(self._lines) if line.table == table)
-        self.scroll_to(y=top, animate=False)
-        self._move_cursor(next(position for position in self._positions() if position.table == table))
+        lines = list(enumerate(self._board.lines))
+        first_tasks = {line.table: number for number, line in reversed(lines) if line.task}
+        if first_tasks:
+            tables = sorted(first_tasks)
+            table = tables[(tables.index(self._line.table) + 1) % len(tables)]
+            self.scroll_to(y=next(number for number, line in lines if line.table == table), animate=False)
+            self._move_cursor(CellPosition(first_tasks[table]))
 
     def action_select(self) -> None:
         if self.cell:
             self.post_message(self.CellSelected(*self.cell))
 
     def on_click(self, event: events.Click) -> None:
-        offset = event.get_content_offset(self)
-        number = self.scroll_offset.y + offset.y if offset else len(self._lines)
-        if offset is None or number >= len(self._lines) or offset.x < self._board.label_width:
+        offset, lines = event.get_content_offset(self), self._board.lines
+        number = self.scroll_offset.y + offset.y if offset else len(lines)
+        if offset is None or number >= len(lines) or offset.x < self._board.label_width:
             return
-        line = self._lines[number]
+        line = lines[number]
         column = (offset.x - self._board.label_width) // self._board.column_width
         column += self._first_method.get(line.table, 0)
-        if line.row is not None and column < len(line.cells) - 1:
-            self._move_cursor(CellPosition(line.table, line.row, column))
+        if line.task and column < len(line.cells) - 1:
+            self._move_cursor(CellPosition(number, column))
             if event.chain == 2:
                 self.action_select()
 
     def _move_cursor(self, position: CellPosition) -> None:
-        if self._cell_at(position)[1] is None:
-            return
         before, self._cursor = self._cursor, position
         self._scroll_to_cursor()
         self.refresh()
@@ -217,16 +198,16 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
 
     def _scroll_to_cursor(self) -> None:
         """Make the task at the cursor visible; with the first task also the header, with the last one the averages."""
-        if not self._board.tables:
-            return
-        table, row = self._cursor.table, self._cursor.row
-        rows = self._board.tables[table].rows
-        last = row if any(below.task for below in rows[row + 1 :]) else len(rows) - 1
-        shown = [(table, number) for number in range(row, last + 1)]
-        numbers = [number for number, line in enumerate(self._lines) if (line.table, line.row) in shown]
-        top, bottom = numbers[0] - (2 if row == 0 else 0), numbers[-1]
+        (number, column), at_cursor = self._cursor, self._line
+        below = [
+            (index, line)
+            for index, line in enumerate(self._board.lines)
+            if index > number and line.table == at_cursor.table and line.row is not None
+        ]
+        bottom = number if not below or any(line.task for _, line in below) else below[-1][0]
+        top = number - (2 if at_cursor.row == 0 else 0)
         y = min(max(self.scroll_offset.y, bottom - max(1, self.size.height) + 1), top)
         if y != self.scroll_offset.y:
             self.scroll_to(y=y, animate=False)
-        column, left = self._cursor.column, self._first_method.get(table, 0)
-        self._first_method[table] = min(max(left, column - self._visible_methods + 1), column)
+        left = self._first_method.get(at_cursor.table, 0)
+        self._first_method[at_cursor.table] = min(max(left, column - self._visible_methods + 1), column)

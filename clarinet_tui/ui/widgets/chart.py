@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -17,19 +17,8 @@ from textual.strip import Strip
 from textual.theme import Theme
 from textual.widget import Widget
 
-from clarinet_tui.chart import palette
-from clarinet_tui.chart.cells import (
-    BRAILLE,
-    LABEL,
-    PLAIN,
-    REFERENCE,
-    STYLES,
-    TINT,
-    GlyphSet,
-    band_style,
-    faint_style,
-    line_style,
-)
+from clarinet_tui.chart import cells, palette
+from clarinet_tui.chart.cells import BRAILLE, LABEL, PLAIN, GlyphSet, band_style, faint_style, line_style
 from clarinet_tui.chart.curve import Curve, Reference, VerticalMark, extent_of
 from clarinet_tui.chart.render import SHADE, Axes, ChartSpec, render_chart
 from clarinet_tui.chart.scales import SCALES, Extent, ScaleName, Viewport
@@ -39,8 +28,6 @@ from clarinet_tui.ui.textual_private import GuardedHandlers
 
 TITLE = -1
 """The style number of the title; those of the chart itself begin at 0."""
-SHORT = 6
-"""Length of a name where space is short."""
 Piece = tuple[str, int]
 """A text and its style number."""
 
@@ -71,7 +58,7 @@ def legend_entries(
         value = format_value(line, crosshair, band)
         entries.append(LegendEntry(palette.marker(colour_index), line_style(colour_index), printable(line.name), value))
     named = (curve.name for curve in curves if curve.colour_index is None and curve.name)
-    return entries + [LegendEntry(SHADE, REFERENCE, printable(name)) for name in named]
+    return entries + [LegendEntry(SHADE, cells.REFERENCE, printable(name)) for name in named]
 
 
 def format_value(line: Curve, x: float | None, band: Curve | None) -> str:
@@ -93,7 +80,7 @@ def chart_header(title: str, entries: list[LegendEntry], badges: str, width: int
     """Lay out title, legend and badges in at most `rows` rows; drop values first, then shorten names."""
     if rows <= 0:
         return []
-    for value, letters in ((True, None), (False, None), (False, SHORT)):
+    for value, letters in ((True, None), (False, None), (False, 6)):
         layout = _wrap(title, [entry.pieces(value=value, letters=letters) for entry in entries], width)
         if len(layout) <= rows:
             break
@@ -106,7 +93,7 @@ def chart_header(title: str, entries: list[LegendEntry], badges: str, width: int
                 row += [(" " * room, PLAIN), (badges, LABEL)]
                 break
         layout += filter(None, new_row)
-    return [_fill(row, width) for row in layout]
+    return layout
 
 
 def _wrap(title: str, groups: list[list[Piece]], width: int) -> list[list[Piece]]:
@@ -124,49 +111,28 @@ def _length(pieces: Iterable[Piece]) -> int:
     return sum(cell_len(text) for text, _ in pieces)
 
 
-def _fill(pieces: list[Piece], width: int) -> list[Piece]:
-    """Cut or pad the pieces to the width, also where characters are two cells wide."""
-    row, left = [], width
-    for text, style in pieces:
-        size = min(cell_len(text), left)
-        if size:
-            row.append((set_cell_size(text, size), style))
-            left -= size
-    return [*row, (" " * left, PLAIN)] if left else row
+COMPONENT_OF = {TITLE: "chart--title"} | {
+    number: f"chart--{name}" for number, name in enumerate(cells.STYLES) if number
+}
 
 
-COMPONENT_OF = {TITLE: "chart--title"} | {number: f"chart--{name}" for number, name in enumerate(STYLES) if number}
-FAINT, SHADED, TINTED = 0.62, 0.6, 0.09
-"""How far raw values and a band's dots are blended with the background, and a band's background with its colour."""
-
-
-class ChartStyles(dict[int, Style]):
-    """Styles by number; those with a tinted background are created on first use."""
-
-    backgrounds: dict[int, Style]
-
-    def __missing__(self, number: int) -> Style:
-        tint, style = divmod(number, TINT)
-        self[number] = tinted = self[style] + self.backgrounds[tint - 1]
-        return tinted
-
-
-def make_styles(widget: Widget, lines: tuple[Curve, ...], references: tuple[Reference, ...] = ()) -> ChartStyles:
+def make_styles(widget: Widget, lines: tuple[Curve, ...], references: tuple[Reference, ...] = ()) -> dict[int, Style]:
     """Return a style for each number that a chart of these lines and references can use."""
-    styles = ChartStyles({number: widget.get_component_rich_style(name) for number, name in COMPONENT_OF.items()})
+    styles = {number: widget.get_component_rich_style(name) for number, name in COMPONENT_OF.items()}
     styles[PLAIN] = widget.rich_style
-    styles.backgrounds = {}
     background = widget.background_colors[1]
     colours = theme_palette(widget.app.current_theme)
+    behind = [reference for reference in references if isinstance(reference, Curve)]
     indices = {index if line.colour_index is None else line.colour_index for index, line in enumerate(lines)}
-    behind = (reference for reference in references if isinstance(reference, Curve))
-    indices |= {curve.colour_index for curve in behind if curve.colour_index is not None}
-    for index in indices:
+    for index in indices | {curve.colour_index for curve in behind if curve.colour_index is not None}:
         colour = Color.parse(palette.colour(index, colours))
-        for number, blend in ((line_style(index), 0.0), (faint_style(index), FAINT), (band_style(index), SHADED)):
+        for number, blend in ((line_style(index), 0.0), (faint_style(index), 0.62), (band_style(index), 0.6)):
             styles[number] = Style.from_color(colour.blend(background, blend).rich_color, background.rich_color)
-        styles.backgrounds[index] = Style(bgcolor=background.blend(colour, TINTED).rich_color)
-    return styles
+    tinted: dict[int, Style] = {}
+    for index in {curve.colour_index for curve in behind if curve.filled and curve.colour_index is not None}:
+        tint = Style(bgcolor=background.blend(Color.parse(palette.colour(index, colours)), 0.09).rich_color)
+        tinted |= {number + cells.TINT * (index + 1): style + tint for number, style in styles.items()}
+    return styles | tinted
 
 
 def theme_palette(theme: Theme) -> str:
@@ -176,11 +142,13 @@ def theme_palette(theme: Theme) -> str:
 
 SMOOTHINGS = (0.0, 0.01, 0.03, 0.1)
 """Time constants of the smoothing, as shares of the width."""
-RENDERED_REACTIVES = (
-    *("title", "lines", "references", "scale_only", "marks", "view", "scale", "smoothing", "crosshair"),
-    *("x_range", "y_range", "x_name", "x_is_time", "x_labels", "min_header_rows", "empty_text", "remark"),
+SPEC_FIELDS = (
+    *("lines", "references", "scale_only", "marks", "scale", "smoothing", "crosshair"),
+    *("glyphs", "x_name", "x_is_time", "x_labels"),
 )
-"""The reactives that the rendered chart depends on."""
+"""The attributes of a widget that are passed to `ChartSpec` as they are."""
+RENDERED = (*SPEC_FIELDS, "title", "view", "x_range", "y_range", "min_header_rows", "empty_text", "remark")
+"""All attributes that a rendered chart depends on."""
 
 
 class Chart(GuardedHandlers, Widget, can_focus=True):
@@ -282,8 +250,8 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
 
     def _redraw(self) -> None:
         """Render the chart if anything that it depends on has changed."""
-        shown = tuple(getattr(self, name) for name in RENDERED_REACTIVES)
-        state = (self.size, *shown, self.has_focus, self.glyphs, self.rich_style, self.app.theme)
+        shown = (getattr(self, name) for name in RENDERED)
+        state = (self.size, *shown, self.has_focus, self.rich_style, self.app.theme)
         if state == self._rendered_state:
             return
         if self._rendered_state is None or self._rendered_state[0] != self.size:
@@ -292,24 +260,14 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         self._rendered_state = state
         width, height = self.size
         rows = self._header()
-        rows += [[(" " * width, PLAIN)]] * (min(self.min_header_rows, self._max_header_rows) - len(rows))
+        rows += [[]] * (min(self.min_header_rows, self._max_header_rows) - len(rows))
         self._header_rows = len(rows)
         spec = ChartSpec(
-            width=width,
-            height=height - len(rows),
-            lines=self.lines,
-            references=self.references,
-            scale_only=self.scale_only,
-            marks=self.marks,
+            width,
+            height - len(rows),
             x_range=self.window,
-            scale=self.scale,
             y_range=self.y_range if self.scale == "linear" else None,
-            smoothing=self.smoothing,
-            crosshair=self.crosshair,
-            glyphs=self.glyphs,
-            x_name=self.x_name,
-            x_is_time=self.x_is_time,
-            x_labels=self.x_labels,
+            **{name: getattr(self, name) for name in SPEC_FIELDS},
         )
         chart = render_chart(spec)
         self.axes = chart.axes
@@ -318,8 +276,8 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
             column = chart.axes.left + (chart.axes.width - len(text)) // 2
             chart.grid.write(chart.axes.height // 2, column, text, LABEL)
         styles = make_styles(self, self.lines, self.references)
-        lines = ([Segment(text, styles[style]) for text, style in row] for row in (*rows, *chart.grid.spans()))
-        self._strips = [Strip(segments, width) for segments in lines]
+        lines = ([Segment(text, styles[style]) for text, style in row if text] for row in (*rows, *chart.grid.spans()))
+        self._strips = [Strip(segments).adjust_cell_length(width, styles[PLAIN]) for segments in lines]
 
     @property
     def header_rows(self) -> int:
@@ -390,11 +348,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
 
     def _x_at(self, event: events.MouseEvent) -> float | None:
         """The x at the mouse, if it is over the plot."""
-        if self.axes is None:
-            return None
-        column = event.x - self.axes.left
-        inside = 0 <= column < self.axes.width and event.y >= self._header_rows
-        return self.axes.x_at(event.x) if inside else None
+        return self.axes.x_at(event.x) if self.axes and event.y >= self._header_rows else None
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()

@@ -16,14 +16,8 @@ from clarinet_tui.chart.curve import Curve, Reference, extent_of
 from clarinet_tui.chart.scales import Viewport
 from clarinet_tui.history.axes import AXES
 from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName
-from clarinet_tui.ui.text.differences import (
-    SideLabel,
-    format_difference_detail,
-    format_difference_line,
-    format_difference_table,
-    label_sides,
-    side_colours,
-)
+from clarinet_tui.ui.text import differences as difference_text
+from clarinet_tui.ui.text.differences import SideLabel
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart, theme_palette
@@ -40,9 +34,9 @@ class CompareCharts(GuardedHandlers, Horizontal):
     """Set `band`, `show_seeds` and `overlaid`, then call `show`."""
 
     def __init__(self, glyphs: GlyphSet, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
         self.left = Chart("One-step", glyphs=glyphs, classes="left")
         self.right = Chart("Two-step", glyphs=glyphs, classes="right")
+        super().__init__(self.left, self.right, id=id)
         self.left.empty_text = self.right.empty_text = "reading…"
         self.band: BandName = "std"
         self.show_seeds = True
@@ -55,10 +49,6 @@ class CompareCharts(GuardedHandlers, Horizontal):
         """Points of a curve: the charts' dots, rounded up so that small resizes need no new curves."""
         dots = 2 * max(self.left.size.width, self.right.size.width)
         return max(200, -(-dots // 100) * 100)
-
-    def compose(self) -> ComposeResult:
-        yield self.left
-        yield self.right
 
     def on_mount(self) -> None:
         for chart, other in ((self.left, self.right), (self.right, self.left)):
@@ -82,7 +72,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
         self._draw(snapshot, part, front)
 
     def _draw(self, snapshot: ComparisonSnapshot, part: TaskComparison, front: tuple[int, ...]) -> None:
-        names, colours = side_labels(part.sides), side_colours(part.sides)
+        names, colours = side_labels(part.sides), difference_text.side_colours(part.sides)
         curves = (snapshot.curves or {}).items()
         series = [self._make_curves(band, names[index], colours[index]) for index, band in curves]
         order = sorted(range(len(series)), key=lambda index: index not in front)
@@ -178,10 +168,10 @@ class DifferencePane(GuardedHandlers, Vertical):
         """The highlighted difference in one line."""
         if self._highlighted is None:
             return styled()
-        return format_difference_line(self._highlighted[1], self._labels(*self._highlighted))
+        return difference_text.format_difference_line(self._highlighted[1], self._labels(*self._highlighted))
 
     def _labels(self, part: TaskComparison, difference: PairedDifference) -> tuple[SideLabel, SideLabel]:
-        labels = label_sides(part, theme_palette(self.app.current_theme))
+        labels = difference_text.label_sides(part, theme_palette(self.app.current_theme))
         return labels[id(difference.left)], labels[id(difference.right)]
 
     def show(self, snapshot: ComparisonSnapshot) -> None:
@@ -214,11 +204,13 @@ class DifferencePane(GuardedHandlers, Vertical):
         if snapshot is None or snapshot.comparison is None or width <= 0:
             return
         palette = theme_palette(self.app.current_theme)
-        table, cursor_line = format_difference_table(snapshot, self._cursor, palette, width)
+        table, cursor_line = difference_text.format_difference_table(snapshot, self._cursor, palette, width)
         self.query_one("#difference-table", StyledText).set_content(table)
         self.query_one("#differences", VerticalScroll).scroll_to(y=max(0, cursor_line - 3), animate=False)
         detail = styled((" Only one side: nothing to compare it with.", "muted"))
         if self._highlighted:
             labels, rule = self._labels(*self._highlighted), snapshot.comparison.rule_description
-            detail = format_difference_detail(self._highlighted[1], labels, width, rule, self._all_settings)
+            detail = difference_text.format_difference_detail(
+                self._highlighted[1], labels, width, rule, self._all_settings
+            )
         self.query_one("#difference-detail", StyledText).set_content(detail)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from clarinet_tui.history.query_language import QueryProblem
 
 Queries = tuple[str, str]
-DEBOUNCE = 0.15
-"""Seconds after the last key until the query is applied."""
 
 
 class FilterLine(GuardedHandlers, Vertical):
@@ -41,8 +38,6 @@ class FilterLine(GuardedHandlers, Vertical):
 
     @dataclass(eq=False, repr=False)
     class FilterChanged(Message):
-        """The query changed."""
-
         line: FilterLine
         query: str
 
@@ -56,6 +51,8 @@ class FilterLine(GuardedHandlers, Vertical):
     def __init__(self, prompt: str = " / ", *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._prompt = prompt
+        self._input: Input | None = None
+        """None until the line is opened."""
         self._timer: Timer | None = None
         self._applied = ""
         self._field_values: Mapping[str, tuple[str, ...]] = {}
@@ -66,11 +63,8 @@ class FilterLine(GuardedHandlers, Vertical):
         self._problem: QueryProblem | None = None
         self.display = False
 
-    def compose(self) -> ComposeResult:
-        """Mount nothing yet, so that the first paint is faster."""
-        yield from ()
-
     async def _ensure_input(self) -> Input:
+        """Mount the line when it is first needed, so that the first paint is faster."""
         from textual.widgets import Input
 
         if self._input:
@@ -84,14 +78,8 @@ class FilterLine(GuardedHandlers, Vertical):
             StyledText(classes="problem"),
         )
         self.query_one(".problem").display = self.query_one(".candidates").display = False
+        self._input = line
         return line
-
-    @property
-    def _input(self) -> Input | None:
-        """The input; None until the line is opened."""
-        from textual.widgets import Input
-
-        return next(iter(self.query(Input)), None)
 
     @property
     def is_typing(self) -> bool:
@@ -130,7 +118,7 @@ class FilterLine(GuardedHandlers, Vertical):
         event.stop()
         if self._timer:
             self._timer.stop()
-        self._timer = self.set_timer(DEBOUNCE, self._apply)
+        self._timer = self.set_timer(0.15, self._apply)
         if self._inserted is None or event.value != self._insert(event.input, self._candidates[self._inserted])[0]:
             self._update_candidates()
 
@@ -220,8 +208,6 @@ class QueryPair(GuardedHandlers, Vertical):
 
     @dataclass(eq=False, repr=False)
     class QueriesChanged(Message):
-        """One of the queries changed."""
-
         queries: Queries
 
     @dataclass(eq=False, repr=False)
@@ -231,13 +217,9 @@ class QueryPair(GuardedHandlers, Vertical):
         kept: bool
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
         self.first, self.second = FilterLine(" one-step / "), FilterLine(" two-step / ")
+        super().__init__(self.first, self.second, id=id)
         self._queries: Queries = ("", "")
-
-    def compose(self) -> ComposeResult:
-        yield self.first
-        yield self.second
 
     @property
     def is_typing(self) -> bool:

@@ -21,15 +21,11 @@ if TYPE_CHECKING:
     from textual.binding import ActiveBinding
     from textual.screen import Screen
 
-KEPT_ACTION = "help"
-"""The help lists every key, so its own key is always shown."""
 DROPPED = (
     *("quit", "copy_command", "note", "tag", "remove", "clone", "sort", "pane(1)", "resume", "app.view('history')"),
     *("scale", "smooth"),
 )
 """Actions whose keys are dropped first if there is too little room."""
-PADDING = 3
-"""Columns around a key and its description."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ class FooterKey:
 
     @property
     def width(self) -> int:
-        return cell_len(self.display) + cell_len(self.description) + PADDING
+        return cell_len(self.display) + cell_len(self.description) + 3
 
 
 class KeyFooter(GuardedHandlers, Widget):
@@ -137,9 +133,9 @@ class KeyFooter(GuardedHandlers, Widget):
 
 
 def fit_keys(keys: Sequence[FooterKey], width: int) -> Sequence[FooterKey]:
-    """The keys that fit: first those of `DROPPED` are dropped, then the last ones."""
+    """The keys that fit: first those of `DROPPED` are dropped, then the last ones, but never that of the help."""
     drop_order = [key for action in DROPPED for key in keys if key.action == action]
-    drop_order += [key for key in reversed(keys) if key not in drop_order and key.action != KEPT_ACTION]
+    drop_order += [key for key in reversed(keys) if key not in drop_order and key.action != "help"]
     kept = list(keys)
     for key in drop_order:
         if sum(key.width for key in kept) > width:

@@ -25,7 +25,7 @@ from clarinet_tui.ui.snapshot.snapshot import TaskSamples
 from clarinet_tui.ui.text import launch as launch_text
 from clarinet_tui.ui.text.inspection import format_samples
 from clarinet_tui.ui.text.launch import Choice, format_expected, format_setting, matching_settings
-from clarinet_tui.ui.text.styled import fit_cell, styled
+from clarinet_tui.ui.text.styled import fit_spans, styled
 from clarinet_tui.ui.widgets.pick_list import PickList
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.presets import PRESETS
@@ -43,7 +43,6 @@ class SettingList(Vertical):
     SettingList .line { height: 1; }
     SettingList Input { width: 1fr; background: $surface; }
     SettingList #finding, SettingList #editing { display: none; background: $surface; }
-    SettingList #finding.-open, SettingList #editing.-open { display: block; }
     SettingList .prompt { width: auto; color: $text-accent; text-style: bold; }
     SettingList #edited-name { width: auto; }
     SettingList #expected { height: auto; background: $surface; padding: 0 1; display: none; }
@@ -65,7 +64,7 @@ class SettingList(Vertical):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._settings = tuple(list_settings())
+        self._settings = {setting.name: setting for setting in list_settings()}
         self._checked: CheckedForm | None = None
         self._find = ""
         self._edited: tuple[str, str] | None = None
@@ -86,10 +85,6 @@ class SettingList(Vertical):
     def _list(self) -> PickList:
         return self.query_one(PickList)
 
-    def on_mount(self) -> None:
-        for field in self.query(Input):
-            field.cursor_blink = self.app.animation_level != "none"
-
     def on_resize(self) -> None:
         self._update()
 
@@ -102,17 +97,17 @@ class SettingList(Vertical):
         if checked is None:
             return
         changed = len(checked.form.settings)
-        hint = f"{changed} changed" if changed else "enter edits, / finds"
-        self.query_one("#settings-title", StyledText).set_content(
-            styled(("Settings", "strong"), (f"  {hint}", "muted"))
+        title = styled(
+            ("Settings", "strong"), (f"  {changed} changed" if changed else "  enter edits, / finds", "muted")
         )
+        self.query_one("#settings-title", StyledText).set_content(title)
         width = max(20, self.size.width - 2)
-        matches = matching_settings(self._settings, self._find)
+        matches = matching_settings(self._settings.values(), self._find)
         self._list.show([(setting.name, format_setting(setting, checked, width)) for setting in matches])
         if self._edited:
-            edited = next(setting for setting in self._settings if setting.name == self._edited[0])
-            problem = checked.problems.get(edited.name)
-            expected = styled((problem, "bad")) if problem else format_expected(edited, checked)
+            name, _ = self._edited
+            problem = checked.problems.get(name)
+            expected = styled((problem, "bad")) if problem else format_expected(self._settings[name], checked)
             self.query_one("#expected", StyledText).set_content(expected)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -121,20 +116,18 @@ class SettingList(Vertical):
         if name is None or self._checked is None:
             return
         text = self._checked.form.settings.get(name, "")
-        self._edited = (name, text)
         self.query_one("#edited-name", StyledText).set_content(styled((f" {name} = ", "")))
         field = self.query_one("#edit", Input)
         with self.prevent(Input.Changed):
             field.value = text
         field.cursor_position = len(text)
-        self._set_open("#editing", True)
+        self._set_edited((name, text))
         field.focus()
         self._update()
 
-    def _set_open(self, part: str, opened: bool) -> None:
-        self.query_one(part).set_class(opened, "-open")
-        if part == "#editing":
-            self.query_one("#expected").display = opened
+    def _set_edited(self, edited: tuple[str, str] | None) -> None:
+        self._edited = edited
+        self.query_one("#editing").display = self.query_one("#expected").display = edited is not None
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -147,7 +140,7 @@ class SettingList(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         if event.input.id == "edit":
-            self._end_edit()
+            self._set_edited(None)
         self._list.focus()
 
     def on_descendant_blur(self, event: object) -> None:
@@ -156,26 +149,22 @@ class SettingList(Vertical):
 
     def _close_unfocused(self) -> None:
         if self._edited and not self.query_one("#edit").has_focus:
-            self._end_edit()
+            self._set_edited(None)
         if not self._find and not self.query_one("#find").has_focus:
-            self._set_open("#finding", False)
-
-    def _end_edit(self) -> None:
-        self._edited = None
-        self._set_open("#editing", False)
+            self.query_one("#finding").display = False
 
     def action_find(self) -> None:
-        self._set_open("#finding", True)
+        self.query_one("#finding").display = True
         self.query_one("#find").focus()
 
     def action_close(self) -> None:
         """Revert the edited setting, or clear the search."""
         if self._edited:
             self.post_message(self.SettingChanged(*self._edited))
-            self._end_edit()
+            self._set_edited(None)
         else:
             self.query_one("#find", Input).value = ""
-            self._set_open("#finding", False)
+            self.query_one("#finding").display = False
         self._list.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -187,8 +176,7 @@ class SettingList(Vertical):
 
     def action_cycle(self, step: int) -> None:
         """Change to the next or previous value of a setting with few values."""
-        name = self._list.highlighted_id
-        setting = next((setting for setting in self._settings if setting.name == name), None)
+        setting = self._settings.get(self._list.highlighted_id or "")
         if setting is None or self._checked is None or not (values := allowed_values(setting)):
             return
         default = self._checked.defaults.get(setting.name, "")
@@ -222,15 +210,11 @@ class Choices(Widget, can_focus=True):
 
     @dataclass
     class SelectionChanged(Message):
-        """The user changed the selection."""
-
         choices: Choices
         values: tuple[str, ...]
 
     @dataclass
     class ChoiceHighlighted(Message):
-        """The cursor moved to another choice."""
-
         choice: Choice | None
 
     choices: reactive[tuple[Choice, ...]] = reactive(())
@@ -281,8 +265,10 @@ class Choices(Widget, can_focus=True):
         role = "chosen" if index == self.cursor and self.has_focus else "strong" if is_selected else choice.role
         on, off = ("■", "□") if self.multiple else ("●", "○")
         glyph_role = "live" if is_selected and role != "chosen" else role
-        cell = styled((f"{on if is_selected else off} ", glyph_role), (choice.label, role))
-        return fit_cell(cell, width + GAP) + styled(*choice.suffix) if self.one_per_line else fit_cell(cell, width)
+        spans = [(f"{on if is_selected else off} ", glyph_role), (choice.label, role)]
+        if self.one_per_line:
+            return styled(*fit_spans(spans, width + GAP), *choice.suffix)
+        return styled(*fit_spans(spans, width))
 
     def watch_cursor(self) -> None:
         self.post_message(self.ChoiceHighlighted(self.highlighted))

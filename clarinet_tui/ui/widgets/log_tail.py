@@ -81,13 +81,9 @@ class LogLines(LogLineStyles, Log):
         text.highlight_regex(pattern, self.get_component_rich_style(name))
         return Strip(text.render(self.app.console), text.cell_len)
 
-    def watch_search_text(self) -> None:
-        self.refresh()
-
     def watch_match_line(self, line: int | None) -> None:
         if line is not None:
             self.scroll_to(y=max(0, line - self.size.height // 2), animate=False)
-        self.refresh()
 
 
 def wrap_line(text: str, width: int) -> list[str]:
@@ -104,7 +100,6 @@ class LogTail(GuardedHandlers, Vertical):
 
     DEFAULT_CSS = """
     LogTail .search { height: 1; display: none; background: $surface; }
-    LogTail .search.-open { display: block; }
     LogTail .prompt { width: 3; color: $text-accent; text-style: bold; }
     LogTail Input { width: 1fr; background: $surface; }
     LogTail .count { width: auto; }
@@ -141,7 +136,7 @@ class LogTail(GuardedHandlers, Vertical):
 
     @property
     def is_searching(self) -> bool:
-        return self.query_one(".search").has_class("-open")
+        return self.query_one(".search").display
 
     def show(self, run: str, lines: LogExcerpt) -> None:
         """Append the new lines of the same run, or show all lines of another one."""
@@ -170,7 +165,7 @@ class LogTail(GuardedHandlers, Vertical):
         self.call_after_refresh(self.lines.scroll_to_newest)
 
     def action_search(self) -> None:
-        self.query_one(".search").add_class("-open")
+        self.query_one(".search").display = True
         self.query_one(Input).focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -204,7 +199,7 @@ class LogTail(GuardedHandlers, Vertical):
         self.query_one(".count", StyledText).set_content(styled((count, "muted")))
 
     def action_close(self) -> None:
-        self.query_one(".search").remove_class("-open")
+        self.query_one(".search").display = False
         self.lines.search_text, self.lines.match_line = "", None
         self.query_one(Input).value = ""
         self.lines.focus()

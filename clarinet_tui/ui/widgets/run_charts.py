@@ -1,14 +1,14 @@
-"""A run's charts of losses and accuracies on the same x axis; of several runs, one loss and one accuracy."""
+"""A run's charts on the same x axis: losses and accuracies, and grids of small charts of metrics and hardware."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import ItemGrid, Vertical, VerticalScroll
 
 from clarinet_tui.chart.cells import GlyphSet
 from clarinet_tui.chart.curve import Curve, Reference, VerticalMark, extent_of
@@ -16,19 +16,19 @@ from clarinet_tui.chart.scales import Viewport
 from clarinet_tui.history.axes import AXES, Axis
 from clarinet_tui.text import format_seed
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves
+from clarinet_tui.ui.text.metrics import NO_SAMPLES, QUANTITIES
+from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
-from core.metrics import Metric, shown_in
+from clarinet_tui.ui.widgets.styled_text import StyledText
+from core.metrics import METRICS, Metric, shown_in
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.references import References
 
 LOSSES = shown_in("loss chart")
 ACCURACIES = shown_in("accuracy chart")
-METRICS = (*LOSSES, *ACCURACIES)
 LOSS, ACCURACY = "Loss", "Accuracy %"
-WIDE, LOW = 100, 26
-"""Width from which, and height below which, the charts are side by side."""
 
 
 def make_lines(run: RunCurves, metrics: dict[str, Metric], axis: Axis) -> tuple[Curve, ...]:
@@ -78,10 +78,9 @@ class RunCharts(GuardedHandlers, Vertical):
     """
 
     def __init__(self, glyphs: GlyphSet, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
         self.accuracy = Chart(ACCURACY, glyphs=glyphs, classes="accuracy")
         self.loss = Chart(LOSS, glyphs=glyphs, classes="loss")
-        self.use_full_scale(False)
+        super().__init__(self.loss, self.accuracy, id=id)
         self.loss.smoothing = 0.03
         self.accuracy.empty_text = "no accuracy yet"
         self.loss.empty_text = "no iteration yet"
@@ -107,16 +106,12 @@ class RunCharts(GuardedHandlers, Vertical):
     def _curves_of(self, run: str) -> RunCurves | None:
         return next((curves for curves in self.runs if curves.run.id == run), None)
 
-    def compose(self) -> ComposeResult:
-        yield self.loss
-        yield self.accuracy
-
     def on_chart_resized(self) -> None:
         self.on_resize()
 
     def on_resize(self) -> None:
         """Put the charts side by side, or stack them; low stacked charts share their x labels."""
-        beside = self.size.width >= WIDE and self.size.height < LOW
+        beside = self.size.width >= 100 and self.size.height < 26
         self.set_class(beside, "-beside")
         self.loss.x_labels = beside or self.size.height >= 30 or not self.accuracy.display
 
@@ -130,7 +125,7 @@ class RunCharts(GuardedHandlers, Vertical):
             window = (max(0.0, start - margin), stop + margin)
         widest = max(self.loss.size.width, self.accuracy.size.width)
         self._width = max(100, widest * 2) if widest else self._width
-        return CurvesRequest(run, (*METRICS, *more), self._width, window)
+        return CurvesRequest(run, (*LOSSES, *ACCURACIES, *more), self._width, window)
 
     def show(self, *runs: RunCurves, front: str = "") -> None:
         """Show these runs; the front run is on top and has its stages marked."""
@@ -155,11 +150,11 @@ class RunCharts(GuardedHandlers, Vertical):
             return ()
         return available.for_chart(self._reference_kind, self.runs[0].axis_map, self.usable_axis)
 
+    @property
     def next_axis(self) -> Axis:
-        """Switch to the next x axis that the runs have."""
+        """The next x axis that the runs have."""
         usable = [axis for axis in AXES if axis == "iteration" or self._has_axis(axis)]
-        self.use_axis(usable[(usable.index(self.usable_axis) + 1) % len(usable)])
-        return self.axis
+        return usable[(usable.index(self.usable_axis) + 1) % len(usable)]
 
     @property
     def usable_axis(self) -> Axis:
@@ -203,3 +198,111 @@ class RunCharts(GuardedHandlers, Vertical):
         metric = available[self._metric_index % len(available)]
         chart.title = f"{metrics[metric].label.capitalize()} {title.lower()}"
         return overlay_lines(self.runs, metric, self.usable_axis, self._front_run)
+
+
+COLUMN = 38
+"""Minimum width of a chart."""
+
+
+@dataclass(frozen=True)
+class SmallChart:
+    """The title and the lines of a chart; the axes also cover the lines of `scale_only`."""
+
+    title: str
+    lines: tuple[Curve, ...]
+    scale_only: tuple[Curve, ...] = ()
+
+
+class ChartGrid(GuardedHandlers, VerticalScroll):
+    """Charts are added when they first have a line; another run resets the zoom."""
+
+    DEFAULT_CSS = """
+    ChartGrid { height: 1fr; scrollbar-size-vertical: 1; }
+    ChartGrid ItemGrid { height: auto; grid-gutter: 0 1; grid-rows: 9; }
+    ChartGrid Chart { height: 1fr; }
+    """
+
+    def __init__(self, glyphs: GlyphSet, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._glyphs = glyphs
+        self._charts: dict[str, Chart] = {}
+        self._run = ""
+
+    def compose(self) -> ComposeResult:
+        yield ItemGrid(min_column_width=COLUMN)
+
+    def show_charts(self, run: str, charts: Mapping[str, SmallChart], x_name: str, *, is_time: bool) -> None:
+        """Show these charts of a run in their order."""
+        for name in self._charts.keys() - charts.keys():
+            self._charts.pop(name).remove()
+        if run != self._run:
+            self._run = run
+            for chart in self._charts.values():
+                chart.view, chart.crosshair = Viewport(), None
+        extent = extent_of(line for chart in charts.values() for line in chart.lines)
+        for name, shown in charts.items():
+            if name not in self._charts:
+                self._charts[name] = Chart(shown.title, glyphs=self._glyphs)
+            chart = self._charts[name]
+            chart.lines, chart.scale_only, chart.x_range = shown.lines, shown.scale_only, extent
+            chart.x_name, chart.x_is_time = x_name, is_time
+        ordered = [self._charts[name] for name in charts]
+        if added := [chart for chart in ordered if not chart.is_attached]:
+            grid = self.query_one(ItemGrid)
+            grid.mount(*added)
+            grid.sort_children(key=lambda chart: ordered.index(chart) if chart in ordered else -1)
+
+
+class MetricGrid(ChartGrid):
+    """Shows the metrics that the run has."""
+
+    def show(self, curves: RunCurves, axis: Axis) -> None:
+        charts = {}
+        for name, metric in METRICS.items():
+            if lines := make_lines(curves, {name: metric}, axis):
+                charts[name] = SmallChart(metric.title_with_unit, tuple(replace(line, name="") for line in lines))
+        self.show_charts(curves.run.id, charts, AXES[axis], is_time=axis == "time")
+        self._fit_rows()
+
+    def on_resize(self) -> None:
+        self._fit_rows()
+
+    def _fit_rows(self) -> None:
+        """Let the charts fill the grid; if they would be lower than 9 rows, it scrolls."""
+        columns = max(1, (self.size.width + 1) // (COLUMN + 1))
+        rows = max(1, -(-len(self._charts) // columns))
+        self.query_one(ItemGrid).styles.grid_rows = str(max(9, self.size.height // rows))
+
+
+class HardwareGrid(ChartGrid):
+    """Shows each sampled quantity over the time of the run's attempts, or that there is no sample."""
+
+    DEFAULT_CSS = """
+    HardwareGrid ItemGrid { height: 1fr; grid-rows: 1fr; }
+    HardwareGrid StyledText { height: 1fr; padding: 0 4; content-align: center middle; text-align: center; }
+    HardwareGrid.-sampled StyledText { display: none; }
+    """
+
+    def compose(self) -> ComposeResult:
+        yield StyledText()
+        yield from super().compose()
+
+    def on_mount(self) -> None:
+        self.query_one(StyledText).set_content(styled((NO_SAMPLES, "muted")))
+
+    def on_resize(self) -> None:
+        """Put the charts into two or three columns, so that all of them are in view."""
+        columns = 3 if self.size.width >= 3 * (COLUMN + 1) else 2
+        self.query_one(ItemGrid).min_column_width = self.size.width // columns - 1
+
+    def show(self, run: str, samples: Mapping[str, Curve]) -> None:
+        self.set_class(bool(samples), "-sampled")
+        charts = {}
+        for name, quantity in QUANTITIES.items():
+            if curve := samples.get(name):
+                at = np.isfinite(curve.mean)
+                x, *values = (array[at] for array in (curve.x, curve.mean, curve.low, curve.high))
+                line = Curve.through(x, *(array * quantity.factor for array in values))
+                zero = (Curve.through(x, np.zeros(len(x))),) if quantity.from_zero else ()
+                charts[name] = SmallChart(f"{quantity.title} {quantity.unit}", (line,), zero)
+        self.show_charts(run, charts, "time", is_time=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, cast
 
 from textual import events
 from textual.app import ComposeResult
@@ -27,26 +27,8 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.widgets.log_tail import LogTail
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
-Data = TypeVar("Data")
-PANES = {
-    "charts": "Charts",
-    "about": "About",
-    "settings": "Settings",
-    "confusion": "Confusion",
-    "model": "Model",
-    "pictures": "Pictures",
-    "log": "Log",
-}
+PANES = {pane: pane.capitalize() for pane in ("charts", "about", "settings", "confusion", "model", "pictures", "log")}
 """The title of each pane."""
-DETAIL_PARTS: dict[str, DetailPart] = {
-    "about": "about",
-    "settings": "settings",
-    "confusion": "confusion",
-    "model": "inspection",
-    "pictures": "inspection",
-    "log": "log",
-}
-"""The part of a run's details that each pane needs."""
 INSPECTED_PANES = ("model", "pictures")
 
 
@@ -57,8 +39,6 @@ class PaneTabs(StyledText):
 
     @dataclass(eq=False, repr=False)
     class PaneSelected(Message):
-        """The user clicked on a pane's title."""
-
         pane: str
 
     active: reactive[str] = reactive("")
@@ -109,8 +89,8 @@ class RunDetail(GuardedHandlers, Vertical):
 
     def detail_request(self, run: str) -> DetailRequest:
         """Request what the pane needs; the alarms of the summary are part of every answer."""
-        part = DETAIL_PARTS.get(self.pane)
-        return DetailRequest(run, frozenset({part} if part else ()))
+        part = "inspection" if self.pane in INSPECTED_PANES else self.pane
+        return DetailRequest(run, frozenset() if part == "charts" else frozenset({cast(DetailPart, part)}))
 
     def mount_charts_and_log(self) -> None:
         """Mount charts and log after the first paint."""
@@ -134,12 +114,6 @@ class RunDetail(GuardedHandlers, Vertical):
         if self.charts and (curves or run is None or self.charts.curves is None):
             self.charts.show(*filter(None, [curves]))
         self._update_text(is_other_run)
-
-    def next_pane(self, step: int) -> str:
-        """Switch to the next or previous pane."""
-        names = list(PANES)
-        self.pane = names[(names.index(self.pane) + step) % len(names)]
-        return self.pane
 
     def watch_pane(self) -> None:
         if self.is_mounted:
@@ -184,15 +158,11 @@ class RunDetail(GuardedHandlers, Vertical):
         state = inspection_text.format_inspection_state(run.id, detail, self._progress)
         if detail is None or detail.inspection is None:
             return state
-        if self.pane == "model":
-            content = self._draw(detail.inspection, partial(inspection_text.format_model, run.id))
-        else:
-            content = self._draw(
-                detail.inspection, lambda data, width, *_: inspection_text.format_pictures(data, width)
-            )
+        draw = inspection_text.format_model if self.pane == "model" else inspection_text.format_pictures
+        content = self._draw(detail.inspection, partial(draw, run.id))
         return Content("\n").join([state, content]) if state else content
 
-    def _draw(self, data: Data, draw: Callable[[Data, int, GlyphSet, str], Content]) -> Content:
+    def _draw(self, data: object, draw: Callable[..., Content]) -> Content:
         """Draw, unless nothing has changed since the last time."""
         from clarinet_tui.ui.widgets.chart import theme_palette
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -32,21 +32,12 @@ from clarinet_tui.text import (
 from clarinet_tui.ui.error_guard import guard_render_line
 from clarinet_tui.ui.snapshot.snapshot import PAGE_ROWS, Listing
 from clarinet_tui.ui.text.run import name_alarms
-from clarinet_tui.ui.text.styled import STATE_STYLES, Span
-from clarinet_tui.ui.text.tables import fit_spans
+from clarinet_tui.ui.text.styled import STATE_STYLES, Span, fit_spans
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.styled_text import RoleStyles, role_classes, role_css
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
-
-CellRenderer = Callable[["RunRow", int, "RenderContext"], list[Span]]
-"""Renders a cell of a run with a given width."""
-
-MAX_METHOD = 24
-"""Longest name of a method that its column makes room for."""
-MIN_BAR, GROWN = 3, 3
-"""Least length of a progress bar beside the time left; how much wider than its least width a column may be."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +53,7 @@ class RunColumn(Column):
     """A column whose cells are rendered for a given width, so that it does not change from page to page."""
 
     growth: int = 0
-    render: CellRenderer = field(kw_only=True)
+    render: Callable[[RunRow, int, RenderContext], list[Span]] = field(kw_only=True)
     applies_to: Callable[[RunRow], bool] | None = None
     """Whether a run has a value in this column; the column is hidden if no run has one."""
     sort: str = ""
@@ -82,69 +73,51 @@ def _progress(run: RunRow, width: int, context: RenderContext) -> list[Span]:
     if run.state.is_live and share is not None:
         left = run.seconds_left
         text = f" {share:>3.0%}"
-        if left is not None and width - len(timed := f"{text} {format_duration(left)}") >= MIN_BAR:
+        if left is not None and width - len(timed := f"{text} {format_duration(left)}") >= 3:
             text = timed
         done, rest = progress_bar(share, max(width - len(text), 1))
         return [(done, "live"), (rest, "faint"), (text, "")]
     if run.state is RunState.FINISHED:
         return [(f"{run.epoch or 0} epochs" if run.epoch else "finished", "muted")]
     stopped_at = f" {share:.0%}" if share is not None else ""
-    return [(f"{run.state}{stopped_at}", STATE_STYLES[run.state].role)]
+    return [(f"{run.state}{stopped_at}", STATE_STYLES[run.state][1])]
+
+
+def _field(
+    title: str,
+    name: str,
+    least: int,
+    drop: int,
+    form: Callable[[Any], str] = str,
+    *,
+    role: str = "",
+    missing: str = "–",
+    **options: Any,
+) -> RunColumn:
+    """A column with a field of runs, which they can be sorted by."""
+
+    def render(run: RunRow, *_: object) -> list[Span]:
+        value = getattr(run, name)
+        return [(missing if value in (None, "") else form(value), role)]
+
+    return RunColumn(title, render=render, least=least, drop=drop, sort=name, **options)
 
 
 def _number(
-    title: str,
-    name: str,
-    form: Callable[[float | None], str],
-    least: int,
-    drop: int,
-    *,
-    role: str = "",
-    always: bool = False,
+    title: str, name: str, least: int, drop: int, form: Callable[[float], str], role: str = "", *, always: bool = False
 ) -> RunColumn:
-    """A column of a number of runs; hidden if no run has it, unless it is always there."""
-    return RunColumn(
-        title,
-        render=lambda run, *_: [(form(getattr(run, name)), role)],
-        least=least,
-        drop=drop,
-        right=True,
-        sort=name,
-        largest_first=True,
-        applies_to=None if always else lambda run: getattr(run, name) is not None,
-    )
-
-
-def _text(title: str, name: str, least: int, drop: int, growth: int = 0, role: str = "") -> RunColumn:
-    missing = "?" if name == "method" else "–"
-    return RunColumn(
-        title,
-        render=lambda run, *_: [(getattr(run, name) or missing, role)],
-        least=least,
-        drop=drop,
-        growth=growth,
-        sort=name,
-    )
-
-
-def _or_dash(form: Callable[[float], str]) -> Callable[[float | None], str]:
-    return lambda value: "–" if value is None else form(value)
+    """A column with a number; it is hidden if no run has one, unless it is always shown."""
+    applies_to = None if always else lambda run: getattr(run, name) is not None
+    return _field(title, name, least, drop, form, role=role, right=True, largest_first=True, applies_to=applies_to)
 
 
 COLUMNS = (
     RunColumn("", render=lambda run, *_: [STATE_STYLES[run.state]], least=1, drop=1, sort="state"),
-    _text("run", "id", 9, 2, role="muted"),
-    _text("method", "method", 13, 1, 2),
-    RunColumn("task", render=lambda run, *_: [(format_task(run.task), "")], least=5, drop=1, growth=2, sort="task"),
-    RunColumn(
-        "seed",
-        render=lambda run, *_: [("–" if run.seed is None else str(run.seed), "")],
-        least=4,
-        drop=3,
-        right=True,
-        sort="seed",
-    ),
-    _number("target", "target_accuracy", format_percent, 6, 1, role="strong", always=True),
+    _field("run", "id", 9, 2, role="muted"),
+    _field("method", "method", 13, 1, growth=2, missing="?"),
+    _field("task", "task", 5, 1, format_task, growth=2, missing="?"),
+    _field("seed", "seed", 4, 3, right=True),
+    _number("target", "target_accuracy", 6, 1, format_percent, "strong", always=True),
     RunColumn(
         "trend",
         render=lambda run, width, context: [(sparkline(context.trends.get(run.id, ()), width, (0.0, 100.0)), "live")],
@@ -161,9 +134,9 @@ COLUMNS = (
         growth=2,
         applies_to=lambda run: bool(run.alarms),
     ),
-    _number("source", "source_accuracy", format_percent, 6, 5, always=True),
+    _number("source", "source_accuracy", 6, 5, format_percent, always=True),
     RunColumn("progress", render=_progress, least=11, drop=4, growth=4, sort="iteration", largest_first=True),
-    _number("took", "seconds", lambda seconds: format_duration(seconds) if seconds else "–", 5, 6, always=True),
+    _number("took", "seconds", 5, 6, lambda seconds: format_duration(seconds) if seconds else "–", always=True),
     RunColumn(
         "created",
         render=lambda run, _, context: [(format_age_of(run.created, context.now), "muted")],
@@ -173,13 +146,13 @@ COLUMNS = (
         sort="created",
         largest_first=True,
     ),
-    _text("preset", "preset", 7, 11, role="muted"),
-    _text("device", "device", 6, 12, role="muted"),
-    _number("pseudo", "pseudo_label_accuracy", format_percent, 6, 10),
-    _number("GPU %", "gpu_use", _or_dash("{:.0f}".format), 5, 13, role="muted"),
-    _number("GPU mem.", "gpu_memory", _or_dash(format_bytes), 8, 13, role="muted"),
-    _number("memory", "memory", _or_dash(format_bytes), 8, 13, role="muted"),
-    _number("energy", "energy", _or_dash(format_energy), 8, 13, role="muted"),
+    _field("preset", "preset", 7, 11, role="muted"),
+    _field("device", "device", 6, 12, role="muted"),
+    _number("pseudo", "pseudo_label_accuracy", 6, 10, format_percent),
+    _number("GPU %", "gpu_use", 5, 13, "{:.0f}".format, "muted"),
+    _number("GPU mem.", "gpu_memory", 8, 13, format_bytes, "muted"),
+    _number("memory", "memory", 8, 13, format_bytes, "muted"),
+    _number("energy", "energy", 8, 13, format_energy, "muted"),
     RunColumn(
         "name and tags",
         render=lambda run, *_: [
@@ -208,7 +181,7 @@ def applicable_columns(
     Methods are shown in full, and so is the title with an arrow of the column that the runs are sorted by.
     """
     rows = tuple(runs)
-    longest = min(max((cell_len(run.method or "") for run in rows), default=0), MAX_METHOD)
+    longest = min(max((cell_len(run.method or "") for run in rows), default=0), 24)
 
     def needed(column: RunColumn) -> int:
         arrow = int(bool(sort) and column.sort == sort)
@@ -223,17 +196,13 @@ def applicable_columns(
 
 def fit_run_columns(columns: Sequence[RunColumn], width: int) -> list[tuple[RunColumn, int]]:
     """The columns that fit, with their widths; those with growth take up to three times their least width."""
-    full = [column.least * (GROWN if column.growth else 1) for column in columns]
+    full = [column.least * (3 if column.growth else 1) for column in columns]
     return [(columns[position], size) for position, size in fit_columns(columns, full, width).items()]
 
 
 def render_cell(column: RunColumn, run: RunRow, width: int, context: RenderContext) -> list[Span]:
     """Render a printable cell of exactly `width` columns."""
     return fit_spans(column.render(run, width, context), width, right=column.right)
-
-
-AGE_REFRESH = 30.0
-"""Seconds between updates of the ages."""
 
 
 class RunTable(GuardedHandlers, ScrollView, can_focus=True):
@@ -261,14 +230,10 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
     @dataclass(eq=False, repr=False)
     class RunHighlighted(Message):
-        """The cursor is on another run."""
-
         run: RunRow | None
 
     @dataclass(eq=False, repr=False)
     class RunOpened(Message):
-        """The user opened a run."""
-
         run: RunRow
 
     @dataclass(eq=False, repr=False)
@@ -293,7 +258,6 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         super().__init__(id=id)
         self._now = now
         self._listing = Listing()
-        self._columns = applicable_columns(())
         self._hidden: frozenset[str] = frozenset()
         self.order = ("created", True)
         """The field that the runs are sorted by, and whether the largest value comes first."""
@@ -319,7 +283,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         """Show a page of runs; the cursor follows its run."""
         old_listing, old_cursor = self._listing, self._cursor
         cursor_run, same_query = self.cursor_run, listing.query == self._listing.query
-        self._listing, self._columns = listing, self._columns_of(listing)
+        self._listing = listing
         self._cursor = min(self._cursor, max(listing.total - 1, 0)) if same_query else 0
         if cursor_run and same_query:
             rows = [row for row, run in enumerate(listing.rows) if run.id == cursor_run.id]
@@ -336,9 +300,8 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
     def _refresh_rows(self, before: Listing, old_cursor: int) -> None:
         """Repaint only changed rows if rows, columns and cursor are where they were."""
         listing = self._listing
-        shape = listing.offset, listing.total, len(listing.rows), self._columns, self._cursor
-        old_columns = self._columns_of(before)
-        if shape != (before.offset, before.total, len(before.rows), old_columns, old_cursor):
+        shapes = [(shown.offset, shown.total, len(shown.rows), self._columns_of(shown)) for shown in (before, listing)]
+        if shapes[0] != shapes[1] or old_cursor != self._cursor:
             self.refresh()
             return
         for row, (old, new) in enumerate(zip(before.rows, listing.rows, strict=True)):
@@ -347,7 +310,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
                 self.refresh(Region(0, line, self.size.width, 1))
 
     def on_mount(self) -> None:
-        self.set_interval(AGE_REFRESH, self.refresh)
+        self.set_interval(30.0, self.refresh)  # updates the ages
 
     def on_resize(self) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, self._listing.total + 1)
@@ -422,12 +385,10 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
     def set_order(self, sort: str, descending: bool) -> None:
         self.order = sort, descending
-        self._columns = self._columns_of(self._listing)
         self.refresh()
 
     def hide_columns(self, titles: Iterable[str]) -> None:
         self._hidden = frozenset(titles) - set(FIXED_COLUMNS)
-        self._columns = self._columns_of(self._listing)
         self.refresh()
 
     def sort_fields(self) -> list[str]:
@@ -435,7 +396,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         return [column.sort for column, _ in self._fit_columns() if column.sort]
 
     def _fit_columns(self) -> list[tuple[RunColumn, int]]:
-        return fit_run_columns(self._columns, self.scrollable_content_region.width - 1)
+        return fit_run_columns(self._columns_of(self._listing), self.scrollable_content_region.width - 1)
 
     def on_click(self, event: events.Click) -> None:
         if event.y == 0:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 VIEWS = {name: name.capitalize() for name in ("history", "launch", "live", "compare", "board", "devices")}
 """The title of each view."""
 VIEW_KEYS = {view: key for key, view in enumerate(VIEWS, 1)}
-FULL_LABELS = 20
-"""Columns right of the views from which counts have their full labels."""
 MAX_PATH = 24
 """Maximum length of the runs directory's path."""
 
@@ -60,11 +58,12 @@ class TopBar(Horizontal):
         listing = snapshot.listing
         text = self.query_one(".counts", StyledText)
         width = self.size.width - text.region.x
+        has_room = width >= 20
         counts = [(format_count(listing.all_runs, "run"), "muted"), (self._runs_dir, "muted")]
         if listing.running:
-            counts.insert(0, (f"▸ {listing.running}" + (" running" if width >= FULL_LABELS else ""), "live"))
+            counts.insert(0, (f"▸ {listing.running}" + (" running" if has_room else ""), "live"))
         if snapshot.problem:
-            counts = [("! problem: press ?" if width >= FULL_LABELS else "! press ?", "bad")]
+            counts = [("! problem: press ?" if has_room else "! press ?", "bad")]
         spans: list[Span] = []
         for count, role in counts:  # as many as fit
             if spans and sum(len(before) for before, _ in spans) + len(count) + 4 > width:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.data import download as fetching
-from core.data.digit_domains import MNIST_FILES, SVHN_FILES, USPS_FILES
+from core.data.digit_domains import PUBLISHED
 from core.data.download import Download, downloads, fetch_domain
 from core.errors import InputError
 
@@ -26,52 +26,42 @@ def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def offer(monkeypatch: pytest.MonkeyPatch, *offered: Download) -> None:
-    monkeypatch.setattr(fetching, "downloads", lambda name, data_dir: list(offered))
+def offer(monkeypatch: pytest.MonkeyPatch, path: Path, md5: str, *addresses: str) -> Path:
+    """Let `path` be the only file of every domain."""
+    monkeypatch.setattr(fetching, "downloads", lambda name, data_dir: [Download(addresses, path, md5)])
+    return path
 
 
 def test_download_is_complete_and_reports_progress(
     tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address, md5 = served(tmp_path / "server", "usps.bz2")
-    path = data_dir / "usps" / "usps.bz2"
-    offer(monkeypatch, Download((address,), path, md5))
+    path = offer(monkeypatch, data_dir / "usps" / "usps.bz2", md5, address)
     reports: list[tuple[str, int, int]] = []
-
     assert fetch_domain("usps", data_dir, lambda *what: reports.append(what)) == (path,)
     assert path.read_bytes() == CONTENT
     assert reports[0][1] < reports[-1][1]
     assert reports[-1] == ("usps.bz2", len(CONTENT), len(CONTENT))
     assert [file.name for file in path.parent.iterdir()] == ["usps.bz2"]
+    path.write_bytes(b"here")
+    assert fetch_domain("usps", data_dir) == (), "existing files are not downloaded again"
+    assert path.read_bytes() == b"here"
 
 
 def test_packed_files_are_unpacked(tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address, md5 = served(tmp_path / "server", "train.gz", gzip.compress(CONTENT))
-    offer(monkeypatch, Download((address,), data_dir / "raw" / "train.gz", md5))
+    offer(monkeypatch, data_dir / "raw" / "train.gz", md5, address)
     fetch_domain("mnist", data_dir)
-
     assert (data_dir / "raw" / "train").read_bytes() == CONTENT
     assert [file.name for file in (data_dir / "raw").iterdir()] == ["train"]
-
-
-def test_existing_files_are_not_downloaded_again(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = data_dir / "usps" / "usps.bz2"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"here")
-    offer(monkeypatch, Download(("file:///nowhere",), path, "0"))
-
-    assert fetch_domain("usps", data_dir) == ()
-    assert path.read_bytes() == b"here"
 
 
 def test_next_address_is_tried_after_a_failure(tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address, md5 = served(tmp_path / "server", "usps.bz2")
     wrong, _ = served(tmp_path / "server", "wrong.bz2", b"something else")
-    missing = (tmp_path / "server" / "none").as_uri()
-    offer(monkeypatch, Download((missing, wrong, address), data_dir / "usps.bz2", md5))
+    path = offer(monkeypatch, data_dir / "usps.bz2", md5, f"{address}-missing", wrong, address)
     fetch_domain("usps", data_dir)
-
-    assert (data_dir / "usps.bz2").read_bytes() == CONTENT
+    assert path.read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(("name", "why"), [("none", "No such file"), ("usps.bz2", "its checksum is wrong")])
@@ -79,9 +69,7 @@ def test_failed_download_is_an_input_error_and_leaves_no_files(
     name: str, why: str, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served(tmp_path / "server", "usps.bz2")
-    path = data_dir / "usps" / "usps.bz2"
-    offer(monkeypatch, Download(((tmp_path / "server" / name).as_uri(),), path, "0" * 32))
-
+    path = offer(monkeypatch, data_dir / "usps" / "usps.bz2", "0" * 32, (tmp_path / "server" / name).as_uri())
     with pytest.raises(InputError, match=rf"usps.bz2: the download failed \(.*{why}.*\); try again later") as caught:
         fetch_domain("usps", data_dir)
     assert "\n" not in str(caught.value)
@@ -91,7 +79,7 @@ def test_failed_download_is_an_input_error_and_leaves_no_files(
 def test_download_into_a_read_only_folder_is_refused(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data_dir.mkdir()
     data_dir.chmod(0o555)
-    offer(monkeypatch, Download(("file:///nowhere",), data_dir / "usps" / "usps.bz2", "0"))
+    offer(monkeypatch, data_dir / "usps" / "usps.bz2", "0", "file:///nowhere")
     try:
         with pytest.raises(InputError, match="usps: is not writable"):
             fetch_domain("usps", data_dir)
@@ -113,8 +101,7 @@ def test_error_of_a_domain_without_download_names_the_alternative(name: str, mes
 
 
 def test_downloads_are_the_files_that_are_read(tmp_path: Path) -> None:
-    files = {name: [download.unpacked for download in downloads(name, tmp_path)] for name in ("mnist", "usps", "svhn")}
-
-    assert files["mnist"] == [tmp_path / "mnist" / "MNIST" / "raw" / file for file in MNIST_FILES]
-    assert files["usps"] == [tmp_path / "usps" / file for file in USPS_FILES]
-    assert files["svhn"] == [tmp_path / "svhn" / file for file in SVHN_FILES]
+    for name in ("mnist", "usps", "svhn"):
+        published = PUBLISHED[name]
+        expected = [tmp_path / name / published.folders[0] / file for file in published.files]
+        assert [download.unpacked for download in downloads(name, tmp_path)] == expected

@@ -19,16 +19,14 @@ def test_mnist_and_usps_equal_those_of_torchvision(train: bool, digits: Path) ->
     mnist, usps = sets.MNIST(digits / "mnist", train=train), sets.USPS(digits / "usps", train=train)
     mnist_x, mnist_y = read_mnist(digits / "mnist" / "MNIST" / "raw", train)
     usps_x, usps_y = read_usps(digits / "usps", train)
-
     assert (mnist_x[..., 0] == mnist.data.numpy()).all()
     assert (mnist_y == mnist.targets.numpy()).all()
     assert (usps_x[..., 0] == usps.data).all()
     assert (usps_y == np.array(usps.targets)).all()
 
 
-def test_mnist_to_usps_is_complete(digits: Path) -> None:
+def test_mnist_and_usps_are_complete(digits: Path) -> None:
     data = load("M", "U", digits)
-
     assert data.source_test is not None
     assert [len(part) for part in (data.source_train, data.source_test)] == [60000, 10000]
     assert [len(part) for part in (data.target_train, data.target_test)] == [7291, 2007]
@@ -36,19 +34,14 @@ def test_mnist_to_usps_is_complete(digits: Path) -> None:
     assert data.notes == ()
     assert data.source_train.ybar is not None
     assert class_priors(data.source_train.ybar) == pytest.approx(np.full(10, 0.1), abs=0.005)
-
-
-def test_usps_shuffled_80_20_is_complete(digits: Path) -> None:
-    data = load("U", "M", digits, usps_split="80/20")
-
-    assert data.source_test is not None
-    assert (len(data.source_train), len(data.source_test)) == (7438, 1860)
+    shuffled = load("U", "M", digits, usps_split="80/20")
+    assert shuffled.source_test is not None
+    assert (len(shuffled.source_train), len(shuffled.source_test)) == (7438, 1860)
 
 
 @pytest.mark.parametrize(("source", "target", "size"), [("S", "M", 10000), ("m", "S", 10000), ("M", "m", 60000)])
 def test_colour_tasks_have_all_classes_in_colour(source: str, target: str, size: int, digits: Path) -> None:
     data = load(source, target, digits, target_size=500)
-
     assert data.shape == (32, 32, 3)
     assert len(data.source_train) == size
     assert len(data.target_train) == 500

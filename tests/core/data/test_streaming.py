@@ -33,7 +33,6 @@ def test_mapped_images_equal_images_in_memory(form: str, settings: dict[str, Any
     folders = make(tmp_path / "a"), make(tmp_path / "b")
     plain = load(*folders, tmp_path, **settings)
     mapped = load(*folders, tmp_path, **settings, memory_limit_gb=0.0)
-
     for in_memory, from_file in zip(sets(plain), sets(mapped), strict=True):
         assert not isinstance(in_memory.x, np.memmap)
         assert isinstance(from_file.x, np.memmap)
@@ -44,7 +43,6 @@ def test_mapped_images_equal_images_in_memory(form: str, settings: dict[str, Any
 
 def test_only_arrays_above_the_limit_are_mapped(tmp_path: Path) -> None:
     data = load(arrays_folder(tmp_path / "a"), arrays_folder(tmp_path / "b"), tmp_path, memory_limit_gb=0.001)
-
     assert not any(isinstance(images.x, np.memmap) for images in sets(data))
     assert not (tmp_path / ".cache").exists()
 
@@ -69,7 +67,6 @@ def test_files_are_removed_when_the_process_ends(writable: bool, tmp_path: Path)
         text=True,
         check=True,
     )
-
     assert ran.stdout.strip() == str(data_dir / ".cache" if writable else temporary)
     assert not list(tmp_path.rglob("images-*"))
 

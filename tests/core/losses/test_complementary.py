@@ -20,6 +20,7 @@ from core.losses.complementary import (
     pairwise_loss,
     scl_exp_loss,
 )
+from tests.core.losses.comparison import assert_same
 
 seeds = st.integers(0, 2**31 - 1)
 
@@ -102,13 +103,8 @@ def test_eq_5_equals_the_double_loop(by_loss_index: bool, classes: int, size: in
 
     ours = class_losses(logits, one_hot(labels, classes), priors, by_loss_index)
     expected = torch.stack(literal(logits, labels, priors, by_loss_index))
-    torch.testing.assert_close(ours.per_class, expected, rtol=1e-12, atol=1e-12)
+    assert_same(ours.per_class, expected, logits, atol=1e-12)
     assert ours.counts.tolist() == torch.bincount(labels, minlength=classes).tolist()
-
-    direction = torch.randn(classes, generator=generator, dtype=torch.float64)
-    (our_gradient,) = torch.autograd.grad(ours.per_class @ direction, logits, retain_graph=True)
-    (gradient,) = torch.autograd.grad(expected @ direction, logits)
-    torch.testing.assert_close(our_gradient, gradient, rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(complementary_loss(ours), expected.sum(), rtol=1e-12, atol=1e-12)
 
 
@@ -123,19 +119,6 @@ def test_empty_class_is_skipped_and_its_gradient_is_finite() -> None:
     assert (losses.per_class[2:] > 0).all(), "no negative part without samples"
     (gradient,) = torch.autograd.grad(complementary_loss(losses), logits)
     assert gradient.isfinite().all()
-
-
-def test_priors_by_loss_index_agree_only_when_uniform() -> None:
-    logits, labels = unbalanced(5, seed=5)
-    weights = one_hot((labels + 1) % 5, 5)
-    uniform = torch.full((5,), 0.2, dtype=torch.float64)
-    skewed = torch.tensor([0.5, 0.2, 0.1, 0.1, 0.1], dtype=torch.float64)
-    torch.testing.assert_close(
-        class_losses(logits, weights, uniform, True).per_class, class_losses(logits, weights, uniform, False).per_class
-    )
-    assert not torch.allclose(
-        class_losses(logits, weights, skewed, True).per_class, class_losses(logits, weights, skewed, False).per_class
-    )
 
 
 @pytest.mark.parametrize("by_counts", [False, True])
@@ -157,33 +140,16 @@ def test_ascent_equals_the_branch_of_algorithm_1(by_counts: bool, classes: int, 
         expected = -torch.stack([value for value in values if value < 0]).sum()
         expected_ascended = 1.0
     assert ascended.item() == expected_ascended
-    assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
-    (gradient,) = torch.autograd.grad(loss, logits, retain_graph=True)
-    (expected_gradient,) = torch.autograd.grad(expected, logits)
-    torch.testing.assert_close(gradient, expected_gradient, rtol=1e-12, atol=1e-14)
-
-
-def test_ascent_scales_only_the_ascending_branch() -> None:
-    counts = torch.tensor([2.0, 3.0, 0.0])
-    below = ClassLosses(torch.tensor([1.0, -0.5, -7.0]), counts)
-    assert [value.item() for value in ascent_loss(below, by_counts=False)] == [7.5, 1.0]
-    assert [value.item() for value in ascent_loss(below, by_counts=True)] == [1.5, 1.0]
-    above = ClassLosses(torch.tensor([1.0, 0.5, 0.0]), counts)
-    assert [value.item() for value in ascent_loss(above, by_counts=False)] == [1.5, 0.0]
-    assert [value.item() for value in ascent_loss(above, by_counts=True)] == [1.5, 0.0]
+    assert_same(loss, expected, logits)
 
 
 @given(values=st.lists(st.floats(-5, 5), min_size=2, max_size=10))
 def test_non_negative_correction(values: list[float]) -> None:
-    losses = ClassLosses(torch.tensor(values, dtype=torch.float64), torch.ones(len(values)))
-    assert non_negative_loss(losses).item() == pytest.approx(sum(max(0.0, value) for value in values))
-    assert non_negative_loss(losses) >= complementary_loss(losses)
-
-
-def test_non_negative_correction_gives_negative_classes_no_gradient() -> None:
-    per_class = torch.tensor([0.3, -0.2, 1.0], requires_grad=True)
-    (gradient,) = torch.autograd.grad(non_negative_loss(ClassLosses(per_class, torch.ones(3))), per_class)
-    assert gradient.tolist() == [1, 0, 1]
+    per_class = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    loss = non_negative_loss(ClassLosses(per_class, torch.ones(len(values))))
+    assert loss.item() == pytest.approx(sum(max(0.0, value) for value in values))
+    (gradient,) = torch.autograd.grad(loss, per_class)
+    assert all(slope == (value > 0) for slope, value in zip(gradient.tolist(), values, strict=True) if value)
 
 
 @pytest.mark.parametrize("by_counts", [False, True])
@@ -211,13 +177,6 @@ def batch(classes: int, seed: int, several: bool, size: int = 9) -> tuple[Tensor
     return logits.requires_grad_(), mask / mask.sum(dim=1, keepdim=True)
 
 
-def assert_same(ours: Tensor, expected: Tensor, logits: Tensor) -> None:
-    torch.testing.assert_close(ours, expected, rtol=1e-11, atol=1e-12)
-    (our_gradient,) = torch.autograd.grad(ours, logits)
-    (gradient,) = torch.autograd.grad(expected, logits)
-    torch.testing.assert_close(our_gradient, gradient, rtol=1e-9, atol=1e-11)
-
-
 @cases
 @settings(max_examples=40)
 def test_forward_is_the_likelihood_under_the_transition_matrix(classes: int, seed: int, several: bool) -> None:
@@ -233,13 +192,13 @@ def test_forward_is_the_likelihood_under_the_transition_matrix(classes: int, see
         torch.testing.assert_close(probabilities.sum(), torch.ones((), dtype=torch.float64))
         constant = math.log(math.comb(classes - 1, len(labels)))
         losses.append(-probabilities[[set(chosen) for chosen in sets].index(labels)].log() - constant)
-    assert_same(forward_loss(logits, weights), torch.stack(losses).mean(), logits)
+    assert_same(forward_loss(logits, weights), torch.stack(losses).mean(), logits, rtol=1e-11, atol=1e-12)
 
 
 def test_forward_with_all_wrong_labels_is_cross_entropy() -> None:
     logits, true = torch.randn(6, 5, dtype=torch.float64, requires_grad=True), torch.tensor([0, 1, 2, 3, 4, 0])
     weights = (1 - functional.one_hot(true, 5).double()) / 4
-    assert_same(forward_loss(logits, weights), functional.cross_entropy(logits, true), logits)
+    assert_same(forward_loss(logits, weights), functional.cross_entropy(logits, true), logits, rtol=1e-11, atol=1e-12)
 
 
 def test_forward_is_precise_where_the_wrong_class_is_nearly_certain() -> None:
@@ -253,13 +212,6 @@ def test_forward_is_precise_where_the_wrong_class_is_nearly_certain() -> None:
     torch.testing.assert_close(gradient[1], torch.tensor([0.25, -0.125, -0.125]), rtol=1e-3, atol=0)
 
 
-def test_forward_is_smallest_when_the_label_is_ruled_out() -> None:
-    weights = torch.tensor([[0.0, 1.0, 0.0]])
-    ruled_out = forward_loss(torch.tensor([[0.0, -1e4, 0.0]]), weights)
-    assert ruled_out.item() == pytest.approx(0)
-    assert forward_loss(torch.tensor([[0.0, 1.0, 0.0]]), weights) > ruled_out
-
-
 @cases
 @settings(max_examples=40)
 def test_pairwise_equals_the_loops(classes: int, seed: int, several: bool) -> None:
@@ -271,7 +223,7 @@ def test_pairwise_equals_the_loops(classes: int, seed: int, several: bool) -> No
                 if k != label:
                     total = total + row[label] / (1 + torch.exp(g[k] - g[label]))
     expected = (classes - 1) / len(logits) * total - classes * (classes - 1) / 2 + classes - 1
-    assert_same(pairwise_loss(logits, weights), expected, logits)
+    assert_same(pairwise_loss(logits, weights), expected, logits, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10])
@@ -299,4 +251,4 @@ def test_scl_exp_against_loops(classes: int, seed: int, several: bool) -> None:
     logits, weights = batch(classes, seed, several)
     p = logits.exp() / logits.exp().sum(dim=1, keepdim=True)
     terms = [weights[i, k] * p[i, k].exp() for i in range(len(p)) for k in range(classes)]
-    assert_same(scl_exp_loss(logits, weights), torch.stack(terms).sum() / len(p), logits)
+    assert_same(scl_exp_loss(logits, weights), torch.stack(terms).sum() / len(p), logits, rtol=1e-11, atol=1e-12)

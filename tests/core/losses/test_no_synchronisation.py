@@ -7,55 +7,42 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from core.losses.adversarial import adversarial_loss, discriminator_accuracy, domain_input, reverse_gradient
-from core.losses.complementary import (
-    ascent_loss,
-    class_losses,
-    complementary_loss,
-    forward_loss,
-    non_negative_loss,
-    pairwise_loss,
-    scl_exp_loss,
-)
-from core.losses.mmd import mmd_linear, mmd_quadratic
-from core.losses.predictions import (
-    balance,
-    class_confusion,
-    confident_cross_entropy,
-    entropy_weights,
-    information,
-    information_loss,
-    likeliest_allowed,
-    log_scatter,
-    minus_entropy,
-)
+from core.losses import adversarial, complementary, mmd, predictions
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def whole_adversarial(x: Tensor, weights: Tensor) -> Tensor:
-    log_t = log_scatter(x, 0.5)
-    minus_h, predictions = minus_entropy(reverse_gradient(log_t, x.new_empty(())), 1e-5)
-    scores = domain_input(x, predictions.detach()).sum(dim=1).view(2, 4)
-    loss = adversarial_loss(scores, entropy_weights(minus_h).view(2, 4), terms="mean", detach_sums=True)
-    return loss + discriminator_accuracy(scores)
+    log_t = predictions.log_scatter(x, 0.5)
+    minus_h, p = predictions.minus_entropy(adversarial.reverse_gradient(log_t, x.new_empty(())), 1e-5)
+    scores = adversarial.domain_input(x, p.detach()).sum(dim=1).view(2, 4)
+    loss = adversarial.adversarial_loss(
+        scores, predictions.entropy_weights(minus_h).view(2, 4), terms="mean", detach_sums=True
+    )
+    return loss + adversarial.discriminator_accuracy(scores)
 
 
 LOSSES: dict[str, Loss] = {
-    "complementary": lambda x, w: complementary_loss(class_losses(x, w, w.mean(dim=0))),
-    "non-negative": lambda x, w: non_negative_loss(class_losses(x, w, w.mean(dim=0), by_loss_index=True)),
-    "ascent": lambda x, w: sum(ascent_loss(class_losses(x, w, w.mean(dim=0)), by_counts=True), x.new_zeros(())),
-    "forward": forward_loss,
-    "scl-exp": scl_exp_loss,
-    "pairwise": pairwise_loss,
-    "class confusion": lambda x, w: class_confusion(x),
-    "information loss": lambda x, w: information_loss(x),
-    "teacher": lambda x, w: sum(confident_cross_entropy(x, balance(w, w.mean(dim=0)), 0.8), x.new_zeros(())),
-    "relabelling": lambda x, w: functional.cross_entropy(x, likeliest_allowed(w, w)),
+    "complementary": lambda x, w: complementary.complementary_loss(complementary.class_losses(x, w, w.mean(dim=0))),
+    "non-negative": lambda x, w: complementary.non_negative_loss(
+        complementary.class_losses(x, w, w.mean(dim=0), by_loss_index=True)
+    ),
+    "ascent": lambda x, w: sum(
+        complementary.ascent_loss(complementary.class_losses(x, w, w.mean(dim=0)), by_counts=True), x.new_zeros(())
+    ),
+    "forward": complementary.forward_loss,
+    "scl-exp": complementary.scl_exp_loss,
+    "pairwise": complementary.pairwise_loss,
+    "class confusion": lambda x, w: predictions.class_confusion(x),
+    "information loss": lambda x, w: predictions.information_loss(x),
+    "teacher": lambda x, w: sum(
+        predictions.confident_cross_entropy(x, predictions.balance(w, w.mean(dim=0)), 0.8), x.new_zeros(())
+    ),
+    "relabelling": lambda x, w: functional.cross_entropy(x, predictions.likeliest_allowed(w, w)),
     "adversarial": whole_adversarial,
-    "information": lambda x, w: information(x.log_softmax(dim=1)),
-    "mmd linear": lambda x, w: mmd_linear(x[:4], x[4:]),
-    "mmd quadratic": lambda x, w: mmd_quadratic(x[:4], x[4:]),
+    "information": lambda x, w: predictions.information(x.log_softmax(dim=1)),
+    "mmd linear": lambda x, w: mmd.mmd_linear(x[:4], x[4:]),
+    "mmd quadratic": lambda x, w: mmd.mmd_quadratic(x[:4], x[4:]),
 }
 
 

@@ -1,16 +1,79 @@
-"""Tables for documents: Markdown, LaTeX with booktabs, and HTML. Each writer escapes all text."""
+"""The writers of tables: for a terminal by Rich, Markdown, LaTeX with booktabs and HTML, CSV and JSON.
 
+Each writer escapes all text, and removes control characters: names and messages come from journals.
+"""
+
+import csv
+import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from clarinet_tui.tables.table import Cell, Table
+from clarinet_tui.tables.table import Cell, Table, fit_columns
 from clarinet_tui.text import printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+STYLES = {
+    "strong": "bold",
+    "label": "bold",
+    "best": "bold green",
+    "muted": "dim",
+    "faint": "dim",
+    "live": "cyan",
+    "good": "green",
+    "bad": "red",
+    "warn": "yellow",
+}
+"""The Rich style of each emphasis."""
+
+
+def to_rich(table: Table, width: int = 0, *, gap: int = 2, least: int = 0) -> "RichTable":
+    """Return a table without lines; in `width` columns, some are cut or dropped as they declare.
+
+    Columns of numbers are at least `least` characters wide.
+    """
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table = table.visible()
+    fitted: dict[int, int] = {}
+    if width and any(column.least or column.drop for column in table.columns):
+        full = list(map(table.width_of, range(len(table.columns))))
+        fitted = fit_columns(table.columns, full, width, gap)
+        table = table.select(fitted)
+    view = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
+    for column, size in zip(table.columns, fitted.values() or [None] * len(table.columns), strict=True):
+        view.add_column(
+            Text(printable(column.title)),
+            justify="right" if column.right else "left",
+            no_wrap=not column.wraps,
+            overflow="fold" if column.wraps else "ellipsis",
+            width=size,
+            min_width=least if column.right else None,
+            max_width=column.most or None,
+        )
+    for row in table.rows:
+        view.add_row(*map(rich_text, row.cells))
+    return view
+
+
+def rich_text(cell: Cell) -> "Text":
+    """Return a cell with its styles; each of its lines without control characters."""
+    from rich.text import Text
+
+    spans = cell.parts or ((cell.text, cell.emphasis),)
+    spans = (*spans, (f" {cell.note}", cell.emphasis)) if cell.note else spans
+    text = Text()
+    for part, emphasis in spans:
+        text.append("\n".join(map(printable, part.split("\n"))), STYLES.get(emphasis, ""))
+    return text
+
 
 MARKDOWN = {"best": "**", "strong": "**", "muted": "*"}
 LATEX = {"best": "textbf", "strong": "textbf", "muted": "textit"}
@@ -131,3 +194,31 @@ def _printable_lines(value: Any) -> Any:
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     return "\n".join(map(printable, value.split("\n")))
+
+
+def write_csv(file: TextIO, names: list[str], rows: Iterable[dict[str, Any]]) -> int:
+    """Write a header and the rows one by one; return the number of rows."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(map(_csv_cell, names))
+    count = 0
+    for count, row in enumerate(rows, 1):  # noqa: B007
+        writer.writerow([_csv_cell(row.get(name)) for name in names])
+    return count
+
+
+def _csv_cell(value: Any) -> Any:
+    """Return a text without control characters, but with its lines: names and messages come from journals."""
+    return "\n".join(map(printable, value.splitlines())) if isinstance(value, str) else value
+
+
+def json_rows(rows: Iterable[Any], *, lines: bool) -> Iterator[str]:
+    """Yield the text of one JSON array, or with `lines` one object a line; each row as soon as it is there."""
+    if lines:
+        for row in rows:
+            yield f"{json.dumps(row, separators=(',', ':'))}\n"
+        return
+    separator = "[\n  "
+    for row in rows:
+        yield f"{separator}{json.dumps(row)}"
+        separator = ",\n  "
+    yield "\n]\n" if separator != "[\n  " else "[]\n"
