@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -32,23 +32,12 @@ NOT_AVAILABLE = "–"
 MAXIMUM_SETTINGS = 24
 
 
-class SideRow(NamedTuple):
-    """A side as text."""
+def side_row(side: Side, plus_minus: str = "±", accuracy: Summary | None = None) -> dict[str, str]:
+    """Return the texts of a side by their headings; seeds are the counted runs and all runs, such as 4/5.
 
-    method: str
-    preset: str
-    seeds: str
-    """Counted runs and all runs, such as 4/5."""
-    target: str
-    source: str
-    pseudo_labels: str
-    time_each: str
-    """With ≥ where the cost of a shared stage 1 is not recorded."""
-    time_total: str
-
-
-def side_row(side: Side, plus_minus: str = "±", accuracy: Summary | None = None) -> SideRow:
-    """`accuracy` replaces that of all counted runs, such as that of the runs in pairs beside their difference."""
+    `accuracy` replaces that of all counted runs, such as that of the runs in pairs beside their difference. A time with
+    ≥ is without the cost of a shared stage 1, which is not recorded.
+    """
     each, counted = side.seconds.mean, accuracy or side.accuracy
 
     def mean(summary: Summary) -> str:
@@ -56,21 +45,21 @@ def side_row(side: Side, plus_minus: str = "±", accuracy: Summary | None = None
         count = "" if summary.mean is None or summary.n == counted.n else f" (n={summary.n})"
         return format_mean(summary.mean, summary.std, plus_minus=plus_minus) + count
 
-    return SideRow(
-        method=side.title,
-        preset=side.preset or "?",
-        seeds=f"{counted.n}/{len(side.runs)}",
-        target=mean(counted),
-        source=mean(side.source_accuracy),
-        pseudo_labels=mean(side.pseudo_label_accuracy),
-        time_each=NOT_AVAILABLE if each is None else ("≥" if side.cost_unknown else "") + format_duration(each),
-        time_total=format_duration(side.total_seconds),
-    )
+    return {
+        "method": side.title,
+        "preset": side.preset or "?",
+        "seeds": f"{counted.n}/{len(side.runs)}",
+        "target %": mean(counted),
+        "source %": mean(side.source_accuracy),
+        "pseudo %": mean(side.pseudo_label_accuracy),
+        "time each": NOT_AVAILABLE if each is None else ("≥" if side.cost_unknown else "") + format_duration(each),
+        "total": format_duration(side.total_seconds),
+    }
 
 
 def side_table(sides: Sequence[Side], plus_minus: str = "±", title: str = "") -> Table:
-    headings = ("method", "preset", "seeds", "target %", "source %", "pseudo %", "time each", "total")
-    return _make_table(headings, (side_row(side, plus_minus) for side in sides), title)
+    rows = [side_row(side, plus_minus) for side in sides]
+    return _make_table(list(rows[0]), (row.values() for row in rows), title)
 
 
 def pair_table(difference: PairedDifference) -> Table | None:

@@ -70,17 +70,9 @@ PLACEHOLDER_THEME = Theme(
 )
 """Placeholder colours that are replaced by CSS variables, which follow the browser's light or dark theme."""
 VARIABLES = {"90": "foreground", "91": "faint", "92": "background"}
-_HEADER = re.compile(r'.*?<svg [^>]*viewBox="([^"]*)"[^>]*>', re.DOTALL)
-_STYLE = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
-_GROUP = re.compile(r'<g id="[^"]*"')
-_COLOUR = re.compile(r"(?<=: )#fe01(\d\d)")
-_FONT = re.compile(r"font-family: '[^';]*'; ")
-_PATH = re.compile(r' d="[^"]*"')
-_LONG = re.compile(r"(\.\d\d)\d+")
+VARIABLES |= {f"{index:02d}": f"line{index}" for index in range(len(PRINT.lines))}
 MAXIMUM_INSPECTIONS = 6
 """Each has hundreds of kilobytes of pictures and points."""
-CommandOf = Callable[[RunConfig], str]
-"""Makes the command line that repeats a run."""
 
 
 def make_report(
@@ -90,7 +82,7 @@ def make_report(
     title: str,
     written: float,
     host: str,
-    command_of: CommandOf,
+    command_of: Callable[[RunConfig], str],
     rule: Rule = "last",
     preset: str | None = None,
     typed: bool = False,
@@ -100,8 +92,8 @@ def make_report(
 ) -> str:
     """Return the HTML page; board and figures cover one preset, the other sections all matching runs.
 
-    What is empty has no section. Original command lines (`typed`) and uncommitted changes (`patches`) may contain
-    private values.
+    What is empty has no section. `command_of` makes the command line that repeats a run. Original command lines
+    (`typed`) and uncommitted changes (`patches`) may contain private values.
     """
     records = reader.search(query)
     if not records:
@@ -261,13 +253,13 @@ def _figure(figure: Figure, prefix: str = "") -> dict[str, Any]:
         salt = f"{prefix}{figure.name}{index}"  # element ids must differ between images
         svg = render_figure(alone, "svg", width=COLUMN, theme=PLACEHOLDER_THEME, salt=salt, real_text=True)
         text = svg.decode()
-        header = _HEADER.match(text)
+        header = re.match(r'.*?<svg [^>]*viewBox="([^"]*)"[^>]*>', text, re.DOTALL)
         assert header is not None, "matplotlib writes a viewBox"
         # Without global style, group ids, font and extra digits.
-        body = _STYLE.sub("", text[header.end() :])
-        body = _FONT.sub("", _GROUP.sub("<g", body)).replace("<use xlink:href", "<use href")
-        body = _PATH.sub(lambda match: _LONG.sub(r"\1", match[0]).replace("\n", ""), body)
-        body = _COLOUR.sub(lambda match: f"var(--{VARIABLES.get(match[1], f'line{int(match[1])}')})", body)
+        body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text[header.end() :], flags=re.DOTALL)
+        body = re.sub(r"""(?<=<g) id="[^"]*"|font-family: '[^';]*'; |(?<=<use )xlink:(?=href)""", "", body)
+        body = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+|\n", r"\1", path[0]), body)
+        body = re.sub(r"(?<=: )#fe01(\d\d)", lambda index: f"var(--{VARIABLES[index[1]]})", body)
         panels.append({"box": header[1], "svg": Markup(body), "label": f"{figure.title}: {panel.title}"})
     return {"title": figure.title, "panels": panels, "notes": figure.notes}
 

@@ -44,20 +44,9 @@ class SeedBand:
     n: "NDArray[np.int64]"
     """Number of runs with a value; where it changes, the mean may jump for that reason alone."""
     mean: "Floats"
-    std: "Floats"
-    """Sample standard deviation."""
-    margin: "Floats"
-    """Half of the 95 % t interval of the mean."""
-    minimum: "Floats"
-    maximum: "Floats"
+    edges: "Mapping[BandKind, tuple[Floats, Floats]]"
     members: "tuple[Curve, ...]" = ()
     """Curves of all runs, also unfinished ones; empty if the mean is a single run."""
-
-    def edges(self, kind: BandKind) -> "tuple[Floats, Floats]":
-        if kind == "range":
-            return self.minimum, self.maximum
-        spread = self.std if kind == "std" else self.margin
-        return self.mean - spread, self.mean + spread
 
 
 def make_seed_band(curves: "Sequence[Curve]", *, points: int | None = None) -> SeedBand:
@@ -84,15 +73,13 @@ def make_seed_band(curves: "Sequence[Curve]", *, points: int | None = None) -> S
     std = np.where(n > 1, np.sqrt(squares.sum(axis=0) / np.maximum(n - 1, 1)), np.nan)
     minimum = np.where(known, values, np.inf).min(axis=0, initial=np.inf)
     maximum = np.where(known, values, -np.inf).max(axis=0, initial=-np.inf)
-    return SeedBand(
-        x=grid,
-        n=n,
-        mean=mean,
-        std=std,
-        margin=stdtrit(np.maximum(n - 1, 1), (1 + CONFIDENCE) / 2) * std / np.sqrt(np.maximum(n, 1)),
-        minimum=np.where(n > 0, minimum, np.nan),
-        maximum=np.where(n > 0, maximum, np.nan),
-    )
+    margin = stdtrit(np.maximum(n - 1, 1), (1 + CONFIDENCE) / 2) * std / np.sqrt(np.maximum(n, 1))
+    edges: dict[BandKind, tuple[Floats, Floats]] = {
+        "std": (mean - std, mean + std),
+        "interval": (mean - margin, mean + margin),
+        "range": (np.where(n > 0, minimum, np.nan), np.where(n > 0, maximum, np.nan)),
+    }
+    return SeedBand(grid, n, mean, edges)
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,7 +141,10 @@ class PairedStatistics:
 
 def paired_statistics(left: Mapping[int, float | None], right: Mapping[int, float | None]) -> PairedStatistics:
     """Pair values by seed; a seed without a finite value on both sides forms no pair."""
-    one, two = _finite_by_seed(left), _finite_by_seed(right)
+    one, two = (
+        {seed: value for seed, value in side.items() if value is not None and math.isfinite(value)}
+        for side in (left, right)
+    )
     pairs = tuple(Pair(seed, one[seed], two[seed]) for seed in sorted(one.keys() & two.keys()))
     differences = [pair.difference for pair in pairs]
     return PairedStatistics(
@@ -183,10 +186,6 @@ def distance(one: Summary, two: Summary) -> Distance | None:
 
 def _finite(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None and math.isfinite(value)]
-
-
-def _finite_by_seed(values: Mapping[int, float | None]) -> dict[int, float]:
-    return {seed: value for seed, value in values.items() if value is not None and math.isfinite(value)}
 
 
 def _is_constant(values: Sequence[float]) -> bool:

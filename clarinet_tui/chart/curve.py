@@ -85,11 +85,6 @@ class Curve:
         return replace(self, **joined)
 
     @property
-    def extent(self) -> tuple[float, float] | None:
-        """The first and the last x, including those with missing values."""
-        return (float(self.x[0]), float(self.x[-1])) if self.x.size else None
-
-    @property
     def last(self) -> float | None:
         """The last finite value."""
         known = np.flatnonzero(np.isfinite(self.mean))
@@ -141,11 +136,9 @@ NO_EXTENT = (0.0, 1.0)
 
 
 def extent_of(curves: Iterable[Curve]) -> tuple[float, float]:
-    """Return the first and the last x of all curves; (0, 1) without curves, and a margin around a single x."""
-    known = [curve.extent for curve in curves if curve.extent]
-    if not known:
-        return NO_EXTENT
-    start, stop = min(first for first, _ in known), max(last for _, last in known)
+    """Return the first and the last x of all curves, also of missing values; a margin around a single x."""
+    ends = [float(curve.x[end]) for curve in curves if curve.x.size for end in (0, -1)]
+    start, stop = (min(ends), max(ends)) if ends else NO_EXTENT
     if start == stop:
         margin = max(abs(start) * 0.1, 0.5)
         return start - margin, stop + margin

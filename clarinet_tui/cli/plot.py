@@ -137,11 +137,11 @@ def figure_of_history(
 
 def print_figure(figure: "Figure", *, json: bool = False) -> None:
     from clarinet_tui.analysis.figures.figure import figure_object
-    from clarinet_tui.analysis.figures.terminal_output import figure_view
+    from clarinet_tui.analysis.figures.terminal_output import figure_lines
     from clarinet_tui.chart.cells import glyphs_for
 
     if json:
         print_json(figure_object(figure), indent=None)
         return
     console = make_console(100)
-    console.print(figure_view(figure, console.width, glyphs_for(os.environ, sys.stdout.encoding)))
+    console.print(*figure_lines(figure, console.width, glyphs_for(os.environ, sys.stdout.encoding)), sep="\n")

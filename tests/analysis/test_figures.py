@@ -28,7 +28,7 @@ from clarinet_tui.analysis.figures.kinds import (
     losses_figure,
 )
 from clarinet_tui.analysis.figures.matplotlib_output import DARK, MATPLOTLIB_MARKERS, PRINT, marker_style, render_figure
-from clarinet_tui.analysis.figures.terminal_output import figure_view
+from clarinet_tui.analysis.figures.terminal_output import figure_lines
 from clarinet_tui.analysis.published import MAIN_METHODS
 from clarinet_tui.chart.cells import BRAILLE, HALVES, GlyphSet
 from clarinet_tui.chart.curve import Curve, Floats
@@ -45,7 +45,7 @@ def panel_curves(figure: Figure) -> list[tuple[Panel, FigureCurve]]:
 
 def on_terminal(figure: Figure, *, width: int = 80, glyphs: GlyphSet = BRAILLE) -> list[str]:
     page = io.StringIO()
-    Console(file=page, width=width, highlight=False).print(figure_view(figure, width, glyphs))
+    Console(file=page, width=width, highlight=False).print(*figure_lines(figure, width, glyphs), sep="\n")
     return page.getvalue().splitlines()
 
 

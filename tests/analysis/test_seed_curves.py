@@ -27,18 +27,18 @@ def test_three_seeds_at_shared_epochs() -> None:
     assert band.x.tolist() == [1, 2, 3]
     assert band.n.tolist() == [3, 3, 3]
     assert band.mean.tolist() == [12, 22, 30]
-    assert (band.edges("std")[1] - band.mean).tolist() == pytest.approx([2, np.sqrt(12), 0])
-    assert [edge.tolist() for edge in band.edges("range")] == [[10, 20, 30], [14, 26, 30]]
+    assert (band.edges["std"][1] - band.mean).tolist() == pytest.approx([2, np.sqrt(12), 0])
+    assert [edge.tolist() for edge in band.edges["range"]] == [[10, 20, 30], [14, 26, 30]]
     ends = stats.ttest_1samp([20.0, 26.0, 20.0], 0.0).confidence_interval(0.95)
-    assert [edge[1] for edge in band.edges("interval")] == pytest.approx([ends.low, ends.high])
+    assert [edge[1] for edge in band.edges["interval"]] == pytest.approx([ends.low, ends.high])
 
 
 def test_shorter_runs_and_gaps_count_only_where_they_have_values() -> None:
     band = band_of(([1, 2, 3], [10, NAN, 30]), ([1, 2], [12, 22]))
     assert band.n.tolist() == [2, 1, 1]
     assert band.mean.tolist() == [11, 22, 30]
-    assert np.isnan(band.edges("std")[0][1:]).all()
-    assert band.minimum.tolist() == [10, 22, 30]
+    assert np.isnan(band.edges["std"][0][1:]).all()
+    assert band.edges["range"][0].tolist() == [10, 22, 30]
 
 
 def test_interpolation_stays_within_each_run_and_does_not_cross_gaps() -> None:

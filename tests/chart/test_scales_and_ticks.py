@@ -79,7 +79,7 @@ def test_curve_is_sorted_and_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         line.mean[0] = 5
     x[0] = 99
-    assert line.extent == (1.0, 3.0)
+    assert extent_of((line,)) == (1.0, 3.0)
     assert line.nearest(2.4) == 1
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from clarinet_tui.analysis.figures.figure import class_curves
 from clarinet_tui.chart.cells import BRAILLE
 from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap, Inspection, Picture, write_inspection
 from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
@@ -113,12 +114,13 @@ def test_progress_has_a_bar_and_plain_text() -> None:
 
 
 def test_each_class_has_a_curve() -> None:
-    accuracies = ((50.0, float("nan")), (75.0, 100.0))
-    both = Confusion(((3, 1), (0, 4)), ("cat", "eel"), 2, (1, 2), accuracies)
+    matrices = (((2, 2), (0, 0)), ((3, 1), (0, 4)))
+    rows = [{"epoch": epoch, "confusion": matrix} for epoch, matrix in enumerate(matrices, 1)]
+    both = Confusion(matrices[1], ("cat", "eel"), 2, class_curves(rows, ("cat", "eel")))
     text = format_confusion(both, 60, BRAILLE, "dark").plain
     for line in ("Accuracy of each class, %", "● cat  75", "■ eel  100"):
         assert line in text
-    one = Confusion(((3, 1), (0, 4)), ("cat", "eel"), 2, (2,), accuracies[1:])
+    one = Confusion(matrices[1], ("cat", "eel"), 2, class_curves(rows[1:], ("cat", "eel")))
     assert "Accuracy of each class" not in format_confusion(one, 60, BRAILLE, "dark").plain
 
 

@@ -1,7 +1,7 @@
 """The content of a figure, before it is rendered by matplotlib or in a terminal, and the figures of a run's model."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -90,6 +90,17 @@ def colour_indices(methods: Iterable[str]) -> dict[str, int]:
     known = {method: METHOD_ORDER.index(method) for method in names if method in METHOD_ORDER}
     free = (index for index in count() if index not in known.values())
     return {method: known[method] if method in known else next(free) for method in names}
+
+
+def class_curves(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[FigureCurve, ...]:
+    """Return the accuracy of each class in percent at these evaluations; a gap for a class without images."""
+    epochs = np.array([row["epoch"] for row in rows], dtype=np.float64)
+    matrices = np.array([row["confusion"] for row in rows], dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        shares = 100 * np.diagonal(matrices, axis1=1, axis2=2) / matrices.sum(axis=2)
+    return tuple(
+        FigureCurve.through(epochs, shares[:, index], name=name, colour_index=index) for index, name in enumerate(names)
+    )
 
 
 def features_figure(run: str, classes: tuple[str, ...], maps: tuple[FeatureMap, ...], projection: str) -> Figure:

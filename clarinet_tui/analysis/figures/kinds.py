@@ -13,7 +13,14 @@ import numpy as np
 from clarinet_tui.analysis.board import PAPER_PRESETS, Board, make_board
 from clarinet_tui.analysis.choices import BUDGETS, BandKind, Budget, Rule
 from clarinet_tui.analysis.comparison import Side, make_sides
-from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure, FigureCurve, Panel, colour_indices
+from clarinet_tui.analysis.figures.figure import (
+    ConfusionMatrix,
+    Figure,
+    FigureCurve,
+    Panel,
+    class_curves,
+    colour_indices,
+)
 from clarinet_tui.analysis.published import PUBLISHED
 from clarinet_tui.analysis.run_records import ExcludedRuns, RunRecords
 from clarinet_tui.analysis.seed_curves import (
@@ -80,7 +87,7 @@ def task_and_method(side: Side) -> str:
 
 
 def make_figure_curve(seeds: SeedBand, name: str, colour_index: int, band: BandKind) -> FigureCurve:
-    edges = seeds.edges(band)
+    edges = seeds.edges[band]
     curve = FigureCurve.through(seeds.x, seeds.mean, *edges, name=name, colour_index=colour_index, filled=True)
     return replace(curve, members=tuple(map(thin_curve, seeds.members)))
 
@@ -346,23 +353,12 @@ def classes_figure(records: RunRecords, runs: FigureRuns) -> Figure:
             if not rows:
                 continue
             names = class_names(records, [run], len(rows[-1]["confusion"]))
-            panels.append(_classes_panel(f"{task_and_method(side)} {run}", rows, names))
+            curves = class_curves([row for row in rows if len(row["confusion"]) == len(names)], names)
+            panels.append(Panel(f"{task_and_method(side)} {run}", "epoch", "accuracy of the class, %", curves))
             notes.append(f"{run}: {_confusions(rows[-1]['confusion'], names)}")
     if len(panels) > MAXIMUM_PANELS:
         notes.append(f"{format_count(len(panels) - MAXIMUM_PANELS, 'run')} more not shown: select fewer")
     return Figure("classes", "Accuracy by class", tuple(panels[:MAXIMUM_PANELS]), (*notes, *runs.notes))
-
-
-def _classes_panel(title: str, rows: list[dict[str, Any]], names: tuple[str, ...]) -> Panel:
-    rows = [row for row in rows if len(row["confusion"]) == len(names)]
-    epochs = np.array([row["epoch"] for row in rows], dtype=np.float64)
-    matrices = np.array([row["confusion"] for row in rows], dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        shares = 100 * np.diagonal(matrices, axis1=1, axis2=2) / matrices.sum(axis=2)
-    curves = tuple(
-        FigureCurve.through(epochs, shares[:, index], name=name, colour_index=index) for index, name in enumerate(names)
-    )
-    return Panel(title, "epoch", "accuracy of the class, %", curves)
 
 
 def _confusions(matrix: list[list[int]], names: tuple[str, ...]) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from rich.console import Group
 from rich.style import Style
 from rich.text import Text
 
@@ -21,10 +20,6 @@ MAXIMUM_WIDTH = 110
 MAXIMUM_BANDS = 3
 """With more curves, bands would cover each other; the legend lists their edges at the end."""
 MAXIMUM_NAME = 9
-
-
-def figure_view(figure: Figure, width: int, glyphs: GlyphSet) -> Group:
-    return Group(*figure_lines(figure, width, glyphs))
 
 
 def figure_lines(figure: Figure, width: int, glyphs: GlyphSet, palette: str = "dark") -> Iterator[Text]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,6 +129,8 @@ def _make_failure(failed: dict[str, Any]) -> Failure | None:
 
 
 def _read_confusion(db: Database, run_id: str, started: dict[str, Any]) -> Confusion | None:
+    from clarinet_tui.analysis.figures.figure import class_curves
+
     rows = [row for row in read_evaluations(db, run_id) if is_confusion_matrix(row["confusion"])]
     if not rows:
         return None
@@ -138,16 +139,8 @@ def _read_confusion(db: Database, run_id: str, started: dict[str, Any]) -> Confu
     classes = started.get("classes")
     names = tuple(map(str, classes)) if isinstance(classes, list) and len(classes) == len(counts) else ()
     rows = [row for row in rows if row["stage"] == last["stage"] and len(row["confusion"]) == len(counts)]
-    return Confusion(
-        counts,
-        names or tuple(map(str, range(len(counts)))),
-        last["epoch"] or 0,
-        tuple(row["epoch"] or 0 for row in rows),
-        tuple(
-            tuple(100 * line[k] / sum(line) if any(line) else math.nan for k, line in enumerate(row["confusion"]))
-            for row in rows
-        ),
-    )
+    names = names or tuple(map(str, range(len(counts))))
+    return Confusion(counts, names, last["epoch"] or 0, class_curves(rows, names))
 
 
 class LogReader:

@@ -74,7 +74,7 @@ class HistoryReader:
     database: Path | None = None
     _db: Database | None = None
     _last_key: tuple[object, ...] | None = None
-    _curves: dict[CurvesRequest, tuple[RunRow, RunCurves]] = field(default_factory=dict)
+    _curves: dict[str, RunCurves] = field(default_factory=dict)
     _comparisons: CompareReader | None = None
     """Created on first use: its imports take too long for the list of runs."""
 
@@ -94,16 +94,15 @@ class HistoryReader:
         snapshot = HistorySnapshot(problem=problem, is_ingested=is_ingested, board=board)
         if db:
             detail, run = request.detail, get_run(db, request.detail.run) if request.detail else None
-            snapshot = HistorySnapshot(
-                _read_listing(db, request),
-                self._read_all_curves(db, request),
-                self._details.read(db, run, detail, files) if detail and run else None,
-                self._read_comparison(db, request.comparison) if request.comparison else None,
-                read_query_values(db) if request.query_values else {},
-                problem,
-                is_ingested,
-                board,
-                self._references.read(db, request.references),
+            self._curves = self._read_all_curves(db, request)
+            snapshot = replace(
+                snapshot,
+                listing=_read_listing(db, request),
+                curves=self._curves,
+                detail=self._details.read(db, run, detail, files) if detail and run else None,
+                comparison=self._read_comparison(db, request.comparison) if request.comparison else None,
+                query_values=read_query_values(db) if request.query_values else {},
+                references=self._references.read(db, request.references),
             )
         self._last_key = key
         return snapshot
@@ -122,7 +121,7 @@ class HistoryReader:
         if self._db:
             self._db.close()
         self._db = self._last_key = self._comparisons = None
-        self._curves.clear()
+        self._curves = {}
         self._details.close()
         self._board, self._references = BoardReader(self.runs_dir), ReferenceReader(self.runs_dir)
 
@@ -139,13 +138,13 @@ class HistoryReader:
 
     def _read_all_curves(self, db: Database, request: ViewRequest) -> dict[str, RunCurves]:
         """Read the curves of runs that have changed; keep the others."""
-        kept: dict[CurvesRequest, tuple[RunRow, RunCurves]] = {}
-        for curves_request in request.curves:
-            if run := get_run(db, curves_request.run):
-                last = self._curves.get(curves_request)
-                kept[curves_request] = last if last and last[0] == run else (run, _read_curves(db, run, curves_request))
-        self._curves = kept
-        return {curves.run.id: curves for _, curves in kept.values()}
+        curves = {}
+        for wanted in request.curves:
+            if run := get_run(db, wanted.run):
+                last = self._curves.get(run.id)
+                is_same = last and (last.run, last.request) == (run, wanted)
+                curves[run.id] = last if last and is_same else _read_curves(db, run, wanted)
+        return curves
 
     def _read_comparison(self, db: Database, request: ComparisonRequest) -> ComparisonSnapshot:
         from clarinet_tui.ui.feed.compare_reader import CompareReader
@@ -175,10 +174,10 @@ def _read_listing(db: Database, request: ViewRequest) -> Listing:
     groups = tuple(read_run_groups(db, request.query, request.groups)) if request.groups else ()
     last = list_runs(db, ENDED, sort="ended", limit=request.ended) if request.ended else []
     ended = tuple(run for run in last if run.ended is not None)  # a run may be cancelled before it starts
-    listing = Listing(tuple(rows), request.offset, total, all_runs, running, request.query, groups=groups, ended=ended)
     live = [run.id for run in rows if run.state.is_live][:MAX_TRENDS] if request.trends else []
     trends = {run: tuple(read_series(db, run, "target_accuracy").mean.tolist()) for run in live}
-    return replace(listing, trends=trends)
+    query = request.query
+    return Listing(tuple(rows), request.offset, total, all_runs, running, query, None, trends, groups, ended)
 
 
 def _read_curves(db: Database, run: RunRow, request: CurvesRequest) -> RunCurves:
@@ -352,4 +351,4 @@ def _read_seed_curve(db: Database, group: ComparableRuns, run: RunRow) -> tuple[
     if len(seeds) == 1:
         return seeds, Curve.through(band.x, band.mean, name=f"seed {seeds[0]}")
     name = f"{len(seeds)} other seeds ± std"
-    return seeds, Curve.through(band.x, band.mean, *band.edges("std"), name=name, filled=True)
+    return seeds, Curve.through(band.x, band.mean, *band.edges["std"], name=name, filled=True)

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 if TYPE_CHECKING:
     from clarinet_tui.analysis.board import Board
     from clarinet_tui.analysis.choices import Rule
+    from clarinet_tui.analysis.figures.figure import FigureCurve
     from clarinet_tui.chart.curve import Curve
     from clarinet_tui.history.axes import AxisMap
     from clarinet_tui.history.queries import Alarm, GroupField, RunGroup, RunRow
@@ -146,16 +147,14 @@ class Setting(Struct, frozen=True):
     description: str = ""
 
 
-class Confusion(Struct, frozen=True):
+class Confusion(Struct, frozen=True, eq=False):
     """Target test images at the last evaluation: a row per true class, a column per predicted class."""
 
     counts: tuple[tuple[int, ...], ...]
     classes: tuple[str, ...]
     epoch: int
-    epochs: tuple[int, ...] = ()
-    """Epochs of all evaluations of its stage."""
-    accuracies: tuple[tuple[float, ...], ...] = ()
-    """Of each class in percent, at each of these epochs; NaN for a class without images."""
+    curves: tuple[FigureCurve, ...] = ()
+    """The accuracy of each class at all evaluations of its stage."""
 
 
 class Failure(Struct, frozen=True):

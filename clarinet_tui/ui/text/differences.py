@@ -91,7 +91,7 @@ def _format_part_headings(part: TaskComparison, gap: int) -> Content:
 
 def _side_spans(side: Side, gap: int, accuracy: Summary | None = None) -> list[Span]:
     row = side_row(side, " ±", accuracy)
-    values = (row.seeds, row.target, row.time_each)
+    values = (row["seeds"], row["target %"], row["time each"])
     return [(f"{value:>{width + gap}}", "") for value, width in zip(values, WIDTHS, strict=False)]
 
 
@@ -231,10 +231,10 @@ def _format_sides(difference: PairedDifference, names: tuple[str, str]) -> list[
     left_row, right_row = side_row(left), side_row(right)
     lines = [_format_headings("each side", names)]
     if left.seconds.mean is not None or right.seconds.mean is not None:
-        lines.append(_format_row("time each with stage 1", left_row.time_each, right_row.time_each))
+        lines.append(_format_row("time each with stage 1", left_row["time each"], right_row["time each"]))
     if left.seconds.mean and right.seconds.mean:
         lines[-1] += styled((f"   ×{right.seconds.mean / left.seconds.mean:.2f}", "strong"))
-    lines.append(_format_row("time of all runs", left_row.time_total, right_row.time_total))
+    lines.append(_format_row("time of all runs", left_row["total"], right_row["total"]))
     accuracies = {
         "pseudo-label accuracy": (left.pseudo_label_accuracy.mean, right.pseudo_label_accuracy.mean),
         "source accuracy": (left.source_accuracy.mean, right.source_accuracy.mean),

@@ -125,15 +125,10 @@ def _format_confusions(confusion: Confusion) -> list[Content]:
 
 
 def _format_curves(confusion: Confusion, width: int, glyphs: GlyphSet, palette: str) -> list[Content]:
-    if len(confusion.epochs) < 2 or len(confusion.classes) > 12:  # more curves cannot be distinguished
+    if len(confusion.curves) > 12 or all(curve.x.size < 2 for curve in confusion.curves):  # too many to distinguish
         return []
-    from clarinet_tui.analysis.figures.figure import Figure, FigureCurve, Panel
+    from clarinet_tui.analysis.figures.figure import Figure, Panel
     from clarinet_tui.analysis.figures.terminal_output import figure_lines
 
-    epochs, accuracies = np.array(confusion.epochs, dtype=np.float64), np.array(confusion.accuracies)
-    curves = tuple(
-        FigureCurve.through(epochs, accuracies[:, index], name=name, colour_index=index)
-        for index, name in enumerate(confusion.classes)
-    )
-    figure = Figure("classes", "", (Panel("Accuracy of each class, %", "epoch", "", curves),))
+    figure = Figure("classes", "", (Panel("Accuracy of each class, %", "epoch", "", confusion.curves),))
     return [styled(), *map(Content.from_rich_text, figure_lines(figure, width, glyphs, palette))]

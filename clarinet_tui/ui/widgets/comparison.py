@@ -109,7 +109,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
         """Return the mean of a side's runs; its band and single runs."""
         mean, references = Curve.through(seeds.x, seeds.mean, name=name, colour_index=colour_index), list[Reference]()
         if self.band != "none" and (seeds.n > 1).any():
-            edges = seeds.edges(self.band)
+            edges = seeds.edges[self.band]
             references.append(Curve.through(seeds.x, seeds.mean, *edges, colour_index=colour_index, filled=True))
         if self.show_seeds:
             references += [replace(curve, colour_index=colour_index) for curve in seeds.members]
@@ -140,35 +140,31 @@ class DifferencePane(GuardedHandlers, Vertical):
         return [(part, difference) for part in parts for difference in part.differences]
 
     @property
-    def _highlighted(self) -> tuple[TaskComparison, PairedDifference] | None:
+    def highlighted(self) -> tuple[TaskComparison, PairedDifference] | None:
         differences = self._differences()
         return differences[min(self._cursor, len(differences) - 1)] if differences else None
-
-    @property
-    def highlighted_difference(self) -> PairedDifference | None:
-        return self._highlighted[1] if self._highlighted else None
 
     @property
     def task_preset(self) -> TaskPreset | None:
         """The task and preset whose curves are shown; None is the first."""
         first = self._snapshot.parts[0] if self._snapshot and self._snapshot.parts else None
-        return self._highlighted[0].task_preset if self._highlighted and self._highlighted[0] is not first else None
+        return self.highlighted[0].task_preset if self.highlighted and self.highlighted[0] is not first else None
 
     @property
     def highlighted_sides(self) -> tuple[int, ...]:
         """The indices of the highlighted difference's sides in their task."""
-        if self._highlighted is None:
+        if self.highlighted is None:
             return ()
-        part, difference = self._highlighted
+        part, difference = self.highlighted
         sides = id(difference.left), id(difference.right)
         return tuple(index for index, side in enumerate(part.sides) if id(side) in sides)
 
     @property
     def summary(self) -> Content:
         """The highlighted difference in one line."""
-        if self._highlighted is None:
+        if self.highlighted is None:
             return styled()
-        return difference_text.format_difference_line(self._highlighted[1], self._labels(*self._highlighted))
+        return difference_text.format_difference_line(self.highlighted[1], self._labels(*self.highlighted))
 
     def _labels(self, part: TaskComparison, difference: PairedDifference) -> tuple[SideLabel, SideLabel]:
         labels = difference_text.label_sides(part, theme_palette(self.app.current_theme))
@@ -193,9 +189,6 @@ class DifferencePane(GuardedHandlers, Vertical):
         self._all_settings = not self._all_settings
         self._update()
 
-    def scroll(self, lines: int) -> None:
-        self.query_one("#difference", VerticalScroll).scroll_relative(y=lines, animate=False)
-
     def on_resize(self) -> None:
         self._update()
 
@@ -208,9 +201,9 @@ class DifferencePane(GuardedHandlers, Vertical):
         self.query_one("#difference-table", StyledText).set_content(table)
         self.query_one("#differences", VerticalScroll).scroll_to(y=max(0, cursor_line - 3), animate=False)
         detail = styled((" Only one side: nothing to compare it with.", "muted"))
-        if self._highlighted:
-            labels, rule = self._labels(*self._highlighted), snapshot.comparison.rule_description
+        if self.highlighted:
+            labels, rule = self._labels(*self.highlighted), snapshot.comparison.rule_description
             detail = difference_text.format_difference_detail(
-                self._highlighted[1], labels, width, rule, self._all_settings
+                self.highlighted[1], labels, width, rule, self._all_settings
             )
         self.query_one("#difference-detail", StyledText).set_content(detail)
