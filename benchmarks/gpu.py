@@ -125,7 +125,7 @@ def count_operations(config: RunConfig, shape: tuple[int, int, int]) -> int:
     from core.methods.algorithm import Batch, StageProblem, load_algorithm
     from core.methods.plan import make_plan
 
-    stage = make_plan(config, find_method(config.method), 1000, 1000).stages[-1]
+    stage = make_plan(config, find_method(config.method), 1000, 1000)[-1]
     cpu = torch.device("cpu")
     algorithm = load_algorithm(stage.spec)(StageProblem(config, stage, shape, 10, torch.full((10,), 0.1), cpu))
     algorithm.saves_launches = True

@@ -43,8 +43,7 @@ class TrainingSettings:
         self.notices: list[str] = []
         """Operations that are not deterministic, each once, from torch's warnings; others are shown as usual."""
         self._known: set[str] = set()
-        self._threads, self._threads_before = threads, 0
-        self._deterministic_before = False, False
+        self._threads = threads
         float32 = "tf32" if precision == "tf32" else "ieee"
         self._values: list[tuple[Any, str, Any]] = [
             (DETERMINISTIC, "fill_uninitialized_memory", False),  # costs a hundred calls an iteration, and none is read
@@ -70,11 +69,7 @@ class TrainingSettings:
         """Set them, and keep the caller's; nothing if they are in effect."""
         if self._before:
             return
-        self._threads_before = torch.get_num_threads()
-        self._deterministic_before = (
-            torch.are_deterministic_algorithms_enabled(),
-            torch.is_deterministic_algorithms_warn_only_enabled(),
-        )
+        self._modes_before = torch.get_num_threads(), torch.get_deterministic_debug_mode()
         self._before = [(owner, name, getattr(owner, name)) for owner, name, _ in self._values]
         torch.set_num_threads(self._threads)
         torch.use_deterministic_algorithms(True, warn_only=True)
@@ -85,9 +80,9 @@ class TrainingSettings:
         """Give the caller its own settings back, which it may change until `resume`."""
         if not self._before:
             return
-        deterministic, warn_only = self._deterministic_before
-        torch.set_num_threads(self._threads_before)
-        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        threads, mode = self._modes_before
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
         for owner, name, value in self._before:
             setattr(owner, name, value)
         self._before = []

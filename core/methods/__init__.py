@@ -59,10 +59,6 @@ class MethodSpec:
         return "two-step" if any(stage.labels == "pseudo" for stage in self.stages) else "one-step"
 
     @property
-    def has_stage1(self) -> bool:
-        return any(stage.stage1 for stage in self.stages)
-
-    @property
     def makes_stage1_labels(self) -> bool:
         """Whether it trains one of Clarinet's own first stages, whose labels other runs can share."""
         return self.stages == (GAC,) or self.reuses_stage1_labels
@@ -195,4 +191,5 @@ def find_method(name: str) -> MethodSpec:
 
 def data_seed(config: RunConfig) -> int:
     """Return the seed of the label draw and subsets: that of stage 1 if there is one, so that runs can share it."""
-    return config.stage1.seed if find_method(config.method).has_stage1 else config.seed
+    has_stage1 = any(stage.stage1 for stage in find_method(config.method).stages)
+    return config.stage1.seed if has_stage1 else config.seed

@@ -31,6 +31,10 @@ class StagePlan:
         return self.iterations_before + self.iterations
 
     @property
+    def last_epoch(self) -> int:
+        return self.epochs_before + self.epochs
+
+    @property
     def adaptation_iterations(self) -> int:
         return (self.epochs - self.warmup_epochs) * self.iterations_per_epoch
 
@@ -57,21 +61,8 @@ class StagePlan:
         return max(0, iteration - self.iterations_before - warmup) if self.spec.adapts else 0
 
 
-@dataclass(frozen=True)
-class Plan:
-    stages: tuple[StagePlan, ...]
-
-    @property
-    def epochs_total(self) -> int:
-        return sum(stage.epochs for stage in self.stages)
-
-    @property
-    def iterations_total(self) -> int:
-        return sum(stage.iterations for stage in self.stages)
-
-
-def make_plan(config: RunConfig, method: MethodSpec, source_size: int, target_size: int) -> Plan:
-    """Return the plan for this many images; a batch larger than a domain is an InputError."""
+def make_plan(config: RunConfig, method: MethodSpec, source_size: int, target_size: int) -> tuple[StagePlan, ...]:
+    """Return the stages for this many images; a batch larger than a domain is an InputError."""
     stages: list[StagePlan] = []
     for index, spec in enumerate(method.stages, start=1):
         batch_size = config.stage1.batch_size if spec.stage1 else config.batch_size
@@ -92,8 +83,8 @@ def make_plan(config: RunConfig, method: MethodSpec, source_size: int, target_si
                 iterations_per_epoch=iterations,
                 warmup_epochs=warmup,
                 epochs=config.stage1.epochs if spec.stage1 else warmup + config.epochs,
-                epochs_before=sum(stage.epochs for stage in stages),
-                iterations_before=sum(stage.iterations for stage in stages),
+                epochs_before=stages[-1].last_epoch if stages else 0,
+                iterations_before=stages[-1].last_iteration if stages else 0,
             )
         )
-    return Plan(tuple(stages))
+    return tuple(stages)

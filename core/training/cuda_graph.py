@@ -7,9 +7,9 @@ same state. Only if both give the same numbers is the graph used.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -81,23 +81,16 @@ TOLERANCE, ROUNDING = 1e-3, 2.0**-20
 """How much a replay may differ: relative to the change of a tensor, and to its largest value."""
 
 
-class Graph(Protocol):
+class CudaGraph:
     """Operations that were recorded once and are executed again on the same memory."""
 
-    def capture(self, function: Callable[[], StepMetrics]) -> StepMetrics:
-        """Record a function; what it returns is valid after the next replay."""
-        ...
-
-    def replay(self) -> None: ...
-
-
-class CudaGraph:
     def __init__(self, generators: Iterable[torch.Generator]) -> None:
         self._graph = torch.cuda.CUDAGraph()
         for generator in generators:
             self._graph.register_generator_state(generator)
 
     def capture(self, function: Callable[[], StepMetrics]) -> StepMetrics:
+        """Record a function; what it returns is valid after the next replay."""
         stream = torch.cuda.current_stream()
         try:
             # Another thread may use CUDA meanwhile: the one that pins the memory of streamed images.
@@ -117,7 +110,7 @@ class CaptureError(Exception):
 class CapturedStep:
     """The step of one phase as a graph."""
 
-    def __init__(self, numbers: DeviceNumbers, graph: Graph, batch: Batch, iteration: int) -> None:
+    def __init__(self, numbers: DeviceNumbers, graph: CudaGraph, batch: Batch, iteration: int) -> None:
         self._numbers, self._graph = numbers, graph
         tensors: dict[str, Any] = {field.name: getattr(batch, field.name) for field in fields(batch)}
         self._batch = Batch(**{name: tensor.clone() for name, tensor in tensors.items() if tensor is not None})
@@ -137,23 +130,17 @@ class CapturedStep:
             return self._numbers.with_numbers(self._metrics)
 
 
-@dataclass(frozen=True)
 class Snapshot:
     """The state of an algorithm, restored into the same memory."""
 
-    tensors: list[Tensor]
-    values: list[Tensor]
-    generators: dict[torch.Generator, Tensor]
-
-    @classmethod
-    def take(cls, algorithm: Algorithm) -> "Snapshot":
+    def __init__(self, algorithm: Algorithm) -> None:
         modules, optimizers = algorithm.modules.values(), algorithm.optimizers.values()
         tensors = [tensor for module in modules for tensor in (*module.parameters(), *module.buffers())]
         states = [state for optimizer in optimizers for state in optimizer.state.values()]
         tensors += [value for state in states for value in state.values() if isinstance(value, Tensor)]
         tensors += algorithm.loss_scale.state().values() if algorithm.loss_scale else ()
-        generators = {generator: generator.get_state() for generator in algorithm.generators.values()}
-        return cls(tensors, [tensor.detach().clone() for tensor in tensors], generators)
+        self.tensors, self.values = tensors, [tensor.detach().clone() for tensor in tensors]
+        self.generators = {generator: generator.get_state() for generator in algorithm.generators.values()}
 
     @torch.no_grad()
     def restore(self) -> None:
@@ -167,12 +154,12 @@ class IterationRunner:
     """Runs the iterations of a stage, as graphs where they are possible."""
 
     def __init__(
-        self, algorithm: Algorithm, make_graph: Callable[[], Graph], notices: list[str], *, required: bool = False
+        self, algorithm: Algorithm, make_graph: Callable[[], CudaGraph], notices: list[str], *, required: bool = False
     ) -> None:
         """`notices` gets the reason why CUDA graphs were disabled; if they are `required`, it is an InputError."""
         self._algorithm = algorithm
         self._notices = notices
-        self._make_graph: Callable[[], Graph] | None = make_graph
+        self._make_graph: Callable[[], CudaGraph] | None = make_graph
         self._required = required
         self._eager_iterations = {"warm-up": 0, "adaptation": 0}
         self._numbers = DeviceNumbers(algorithm)
@@ -194,7 +181,7 @@ class IterationRunner:
     def _capture(self, phase: str, batch: Batch, iteration: int) -> None:
         """Add a graph that computes what the eager step does, or give up graphs and note the reason."""
         assert self._make_graph
-        before = Snapshot.take(self._algorithm)
+        before = Snapshot(self._algorithm)
         try:
             captured = CapturedStep(self._numbers, self._make_graph(), batch, iteration)
             before.restore()
@@ -216,7 +203,7 @@ class IterationRunner:
         for run in (self._algorithm.iterate, captured.run):
             metrics = run(batch, iteration)
             copied = {name: value.detach().clone() for name, value in metrics.on_device.items()}
-            results.append((Snapshot.take(self._algorithm), copied, metrics.on_host))
+            results.append((Snapshot(self._algorithm), copied, metrics.on_host))
             before.restore()
         (eager, eager_metrics, eager_numbers), (replayed, replayed_metrics, replayed_numbers) = results
         for old, expected, ours in zip(before.values, eager.values, replayed.values, strict=True):

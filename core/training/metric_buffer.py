@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 
@@ -15,13 +14,6 @@ MAX_AGE = 0.25
 """Seconds after which metrics are fetched even if the buffer is not full."""
 
 
-@dataclass(frozen=True)
-class _Row:
-    iteration: int
-    seconds: float
-    on_host: dict[str, float]
-
-
 class MetricBuffer:
     """Metrics of the latest iterations on the device, a row each, with the same names in every row."""
 
@@ -30,7 +22,8 @@ class MetricBuffer:
         self._clock = clock
         self._names: tuple[str, ...] = ()
         self._values = torch.empty(0)
-        self._rows: list[_Row] = []
+        self._rows: list[tuple[int, float, dict[str, float]]] = []
+        """The iteration, the seconds and the numbers of the host of each row."""
         self._block_start = 0.0
         self.pending: deque[Stepped] = deque()
         """Fetched events that were not yielded yet."""
@@ -45,11 +38,11 @@ class MetricBuffer:
             self._values = torch.empty((CAPACITY, len(names)), device=self._device)
         values = [value.detach().float() for value in metrics.on_device.values()]
         torch.stack(values, out=self._values[len(self._rows)])
-        self._rows.append(_Row(iteration, seconds, metrics.on_host))
+        self._rows.append((iteration, seconds, metrics.on_host))
 
     def is_due(self, seconds: float) -> bool:
         """Return whether the buffer is full or its first row is old enough to be fetched."""
-        return bool(self._rows) and (len(self._rows) >= CAPACITY or seconds - self._rows[0].seconds >= MAX_AGE)
+        return bool(self._rows) and (len(self._rows) >= CAPACITY or seconds - self._rows[0][1] >= MAX_AGE)
 
     def restart_speed(self, seconds: float) -> None:
         """Measure speed from here: the time before was not spent on training."""
@@ -61,19 +54,19 @@ class MetricBuffer:
             return
         values = self._values[: len(self._rows)].tolist()
         seconds = self._clock()  # after the wait: before it, iterations may not have been computed yet
-        has_target = stage.adaptation_step_of(self._rows[0].iteration) > 0
+        has_target = stage.adaptation_step_of(self._rows[0][0]) > 0
         images = stage.batch_size * (2 if has_target else 1) * len(self._rows)
         speed = images / max(seconds - self._block_start, 1e-9)
         self._block_start = seconds
-        for row, numbers in zip(self._rows, values, strict=True):
-            epoch = stage.epoch_of(row.iteration)
+        for (iteration, added, on_host), numbers in zip(self._rows, values, strict=True):
+            epoch = stage.epoch_of(iteration)
             event = Stepped(
-                iteration=row.iteration,
+                iteration=iteration,
                 epoch=epoch,
                 adaptation_epoch=stage.adaptation_epoch_of(epoch),
                 stage=stage.spec.name,
-                seconds=row.seconds,
-                measured=dict(zip(self._names, numbers, strict=True)) | row.on_host | {"samples_per_second": speed},
+                seconds=added,
+                measured=dict(zip(self._names, numbers, strict=True)) | on_host | {"samples_per_second": speed},
             )
             self.pending.append(event)
         self._rows.clear()

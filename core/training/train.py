@@ -188,7 +188,7 @@ class Session:
         self.device = device
         self.method = find_method(config.method)
         self.data = load_device_data(config, task_data, device)
-        self.plan = make_plan(config, self.method, len(self.data.source), len(self.data.target))
+        self.stages = make_plan(config, self.method, len(self.data.source), len(self.data.target))
         labels = {stage.labels for stage in self.method.stages}
         if "true" in labels:
             self.data.true_labels(config.method)
@@ -240,12 +240,12 @@ class Session:
                         stage=stage.spec.name, index=stage.index, epoch=stage.epochs_before, **self._position
                     )
                 yield from self._train_stage(stage)
-                is_last = stage.index == len(self.plan.stages)
+                is_last = stage is self.stages[-1]
                 if not self.progress.labelled and (not is_last or stage.spec == GAC):
                     yield self._label_source()
                 if is_last:
                     yield from self._finish()
-                following = self.plan.stages[stage.index]
+                following = self.stages[stage.index]
                 weights = self.algorithm.classifier.state_dict() if following.spec.continues else None
                 self._enter_stage(following)
                 if weights is not None:
@@ -291,7 +291,7 @@ class Session:
     # -- start and resume ----------------------------------------------------------------------------------------
 
     def _start(self) -> Iterator[Event]:
-        self._enter_stage(self.plan.stages[0])
+        self._enter_stage(self.stages[0])
         data, modules = self.data, self.algorithm.modules.values()
         yield Started(
             method=self.method.name,
@@ -307,16 +307,14 @@ class Session:
             label_hash=data.label_hash,
             priors=data.priors.tolist(),
             stages=[spec.name for spec in self.method.stages],
-            epochs_total=self.plan.epochs_total,
-            iterations_total=self.plan.iterations_total,
+            epochs_total=self.stages[-1].last_epoch,
+            iterations_total=self.stages[-1].last_iteration,
             notes=list(data.task_data.notes),
         )
         if self.pseudo_labels is not None:  # continue where stage 1 would have ended
-            stage1 = self.plan.stages[0]
-            self.progress = RunProgress(
-                iteration=stage1.last_iteration, announced=1, evaluated=stage1.epochs, labelled=True
-            )
-            self._enter_stage(self.plan.stages[1])
+            stage1, stage2 = self.stages
+            self.progress = RunProgress(stage1.last_iteration, announced=1, evaluated=stage1.epochs, labelled=True)
+            self._enter_stage(stage2)
             yield self._labelled_event(given=True)
 
     def _enter_stage(self, stage: StagePlan) -> None:
@@ -348,7 +346,7 @@ class Session:
             self.pseudo_labels = state["pseudo_labels"].numpy()
         if state["last"] is not None:
             self.last_evaluation = msgspec.json.decode(state["last"], type=Evaluated)
-        self._enter_stage(self.plan.stages[state["stage"] - 1])
+        self._enter_stage(self.stages[state["stage"] - 1])
         is_same_device = state["device"] == self.device.type
         self.algorithm.load_state(state["algorithm"], reseed_at=None if is_same_device else self.progress.iteration)
         if not is_same_device:
@@ -386,8 +384,8 @@ class Session:
                 yield from self._end(failed)
 
     def _evaluate_if_due(self, stage: StagePlan, epoch: int) -> Iterator[Event]:
-        is_last = epoch == stage.epochs_before + stage.epochs
-        if epoch <= self.progress.evaluated or not (is_last or epoch % self.config.evaluate_every == 0):
+        is_due = epoch == stage.last_epoch or epoch % self.config.evaluate_every == 0
+        if epoch <= self.progress.evaluated or not is_due:
             return
         tests = [test for test in (self.data.target_test, self.data.source_test) if test]
         target, *others = (evaluate_domain(self._predict(test.images), test, self.data.priors) for test in tests)
@@ -536,7 +534,7 @@ class Session:
         evaluation = self.last_evaluation
         yield from self._end(
             Finished(
-                epoch=self.plan.epochs_total,
+                epoch=self.stages[-1].last_epoch,
                 target_accuracy=evaluation.target_accuracy if evaluation else None,
                 source_accuracy=evaluation.source_accuracy if evaluation else None,
                 **self._position,

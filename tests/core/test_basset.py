@@ -25,11 +25,11 @@ PARTS = {
 
 def basset(method: str = "basset", **settings: Any) -> Basset:
     config = tiny_config(method, **{"jitter": 0.0, "teacher_threshold": 0.3, **settings})
-    plan = make_plan(config, find_method(method), len(DATA.source_train), len(DATA.target_train))
+    stages = make_plan(config, find_method(method), len(DATA.source_train), len(DATA.target_train))
     mask = DATA.source_train.ybar
     assert mask is not None
     priors = torch.from_numpy(class_priors(mask)).float()
-    return Basset(StageProblem(config, plan.stages[-1], (28, 28, 1), CLASSES, priors, torch.device("cpu")))
+    return Basset(StageProblem(config, stages[-1], (28, 28, 1), CLASSES, priors, torch.device("cpu")))
 
 
 def teacher_of(algorithm: Basset) -> Teacher:

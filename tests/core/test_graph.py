@@ -16,7 +16,7 @@ from core.errors import InputError
 from core.events import Event, Finished, Noticed
 from core.methods.algorithm import Algorithm, StepMetrics
 from core.training import cuda_graph
-from core.training.cuda_graph import IterationRunner, Snapshot, choose_iterate
+from core.training.cuda_graph import CudaGraph, IterationRunner, Snapshot, choose_iterate
 from core.training.train import train
 from tests.support.operations import make_algorithm, make_batch
 from tests.support.tiny import steps, tiny_config, tiny_data
@@ -25,7 +25,7 @@ Operation = tuple[Any, Any, Any, Any]
 """Function, arguments, keywords and the result of the recording."""
 
 
-class Tape:
+class Tape(CudaGraph):
     """A stand-in for a CUDA graph: records operations and executes them again on the same memory, numbers included."""
 
     def __init__(self) -> None:
@@ -246,7 +246,7 @@ def test_a_snapshot_restores_everything_into_the_same_memory() -> None:
     first = algorithm.problem.stage_plan.last_iteration - 3
     algorithm.iterate(batch, first)
     before, places = flat_state(algorithm), [tensor.data_ptr() for tensor in algorithm.classifier.parameters()]
-    snapshot = Snapshot.take(algorithm)
+    snapshot = Snapshot(algorithm)
     algorithm.iterate(batch, first + 1)
     assert any(not torch.equal(*pair) for pair in zip(before, flat_state(algorithm), strict=True))
     snapshot.restore()

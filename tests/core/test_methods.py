@@ -10,7 +10,7 @@ import pytest
 
 from core import methods as registry
 from core.errors import InputError
-from core.methods import FAMILIES, METHODS, MethodSpec, StageSpec, find_method, methods
+from core.methods import FAMILIES, METHODS, MethodSpec, StageSpec, data_seed, find_method, methods
 from core.methods.algorithm import Algorithm, load_algorithm
 from core.presets import PRESETS
 from core.resolve import resolve
@@ -86,7 +86,7 @@ def test_labels_and_adaptation_of_the_last_stage(
     *before, last = spec.stages
     assert before == ([gac] if name in TWO_STEP else [])
     assert (spec.family, last.labels, last.adapts, last.stage1) == (family, labels, adapts, name == "gac")
-    assert spec.has_stage1 == (gac in spec.stages)
+    assert data_seed(resolve(method=name, seed=3, stage1={"seed": 2}, cores=1)) == (2 if gac in spec.stages else 3)
     assert table in (None, spec.preset_table)
 
 

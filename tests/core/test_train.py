@@ -233,11 +233,11 @@ def test_operations_that_are_not_deterministic_are_noticed_once(monkeypatch: pyt
 
 def test_speed_counts_the_wait_for_the_device() -> None:
     """Two iterations were started within a second, and the device has computed them after ten."""
-    plan = make_plan(tiny_config(warmup_epochs=0), find_method("clarinet"), 40, 40)
+    (stage,) = make_plan(tiny_config(warmup_epochs=0), find_method("clarinet"), 40, 40)
     buffer = MetricBuffer(torch.device("cpu"), clock=lambda: 10.0)
     for iteration in (1, 2):
-        buffer.add(plan.stages[0], iteration, iteration / 2, StepMetrics({"x": torch.zeros(())}, {}))
-    buffer.fetch(plan.stages[0])
+        buffer.add(stage, iteration, iteration / 2, StepMetrics({"x": torch.zeros(())}, {}))
+    buffer.fetch(stage)
     assert [event.measured["samples_per_second"] for event in buffer.pending] == [2 * 2 * 8 / 10] * 2
 
 

@@ -15,8 +15,8 @@ CLASSES = 4
 
 def make_algorithm(config: RunConfig, shape: str, stage: StageSpec | None = None) -> Algorithm:
     """Return the algorithm of a stage, by default the last, for a source and a target of 64 images."""
-    plan = make_plan(config, find_method(config.method), 64, 64)
-    chosen = next((part for part in plan.stages if part.spec == stage), plan.stages[-1])
+    stages = make_plan(config, find_method(config.method), 64, 64)
+    chosen = next((part for part in stages if part.spec == stage), stages[-1])
     priors = torch.full((CLASSES,), 1 / CLASSES)
     problem = StageProblem(config, chosen, SHAPES[shape], CLASSES, priors, torch.device("cpu"))
     return load_algorithm(chosen.spec)(problem)
