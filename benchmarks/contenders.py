@@ -28,7 +28,7 @@ from core.losses.predictions import (
 )
 from core.methods.augment import jitter
 from core.methods.basset import Teacher
-from core.networks import Classifier, Discriminator, build_classifier, network_options
+from core.networks import Classifier, Discriminator, build_classifier
 from core.training.train import train
 
 STRENGTH = 0.5
@@ -89,8 +89,7 @@ class BareLoop(ABC):
     def iterate(self) -> None: ...
 
     def build_classifier(self) -> Classifier:
-        options = network_options(self.config)
-        return prepare(build_classifier(self.config.network, self.shape, self.classes, **options))
+        return prepare(build_classifier(self.config, self.shape, self.classes))
 
     def make_optimizer(self, weights: list[nn.Parameter], rate: float) -> SGD:
         return SGD(weights, rate, self.config.momentum, weight_decay=self.config.weight_decay, fused=True)

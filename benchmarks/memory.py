@@ -61,9 +61,7 @@ def measure_while_training(iterations: int, every: int, method: str = "clarinet"
 def tiny_networks() -> Iterator[None]:
     """Replace G, F and D by networks of a few weights, so that most of the time is spent in the loop itself."""
 
-    def classifier(
-        network: str, shape: tuple[int, int, int], classes: int, weights: str = "", **settings: object
-    ) -> Classifier:
+    def classifier(config: RunConfig, shape: tuple[int, int, int], classes: int) -> Classifier:
         layers = nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), WIDTH), nn.ReLU(), Dropout(0.5))
         return Classifier(layers, WIDTH, classes)
 

@@ -2,7 +2,6 @@
 
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -112,20 +111,10 @@ def choose_network(shape: Shape) -> str:
     return PAPER_NETWORKS.get(shape, others)
 
 
-def build_classifier(
-    network: str,
-    shape: Shape,
-    classes: int,
-    weights: str = "",
-    *,
-    scale_each_image: bool = False,
-    imagenet_scaling: bool = False,
-    bottleneck: int = 0,
-    centre_crop: float = 0.0,
-) -> Classifier:
-    """Return G and F for images of `shape`, initialised from the global generator; `weights` is a file for a resnet."""
-    network = choose_network(shape) if network == "auto" else network
-    if weights and not network.startswith("resnet"):
+def build_classifier(config: RunConfig, shape: Shape, classes: int) -> Classifier:
+    """Return G and F for images of `shape`, initialised from the global generator or a resnet's file of weights."""
+    network = choose_network(shape) if config.network == "auto" else config.network
+    if config.weights and not network.startswith("resnet"):
         raise InputError(f"weights: only resnet18 and resnet50 take a weights file, the network is {network}")
     if network == "dtn" and shape != COLOUR:
         sizes = f"takes images of {_format_shape(COLOUR)}, these are {_format_shape(shape)}"
@@ -135,25 +124,21 @@ def build_classifier(
     elif network in ("dtn", "convnet"):
         classifier = Classifier(_convnet(shape), 512, classes)
     elif network in ("resnet18", "resnet50"):
-        classifier = Classifier(_resnet(network, shape, weights), 512 if network == "resnet18" else 2048, classes)
+        classifier = Classifier(
+            _resnet(network, shape, config.weights), 512 if network == "resnet18" else 2048, classes
+        )
     else:
         raise InputError(f"network: expected one of auto, lenet, dtn, convnet, resnet18, resnet50, got {network!r}")
-    if bottleneck:
-        narrow = nn.Sequential(classifier.extractor, nn.Linear(classifier.width, bottleneck))
-        classifier = Classifier(narrow, bottleneck, classes, backbone=classifier.extractor)
-    if imagenet_scaling and shape[2] not in (1, 3):
+    if config.bottleneck:
+        narrow = nn.Sequential(classifier.extractor, nn.Linear(classifier.width, config.bottleneck))
+        classifier = Classifier(narrow, config.bottleneck, classes, backbone=classifier.extractor)
+    if config.imagenet_scaling and shape[2] not in (1, 3):
         raise InputError(f"imagenet_scaling: expected images of 1 or 3 channels, these are {_format_shape(shape)}")
-    if imagenet_scaling and shape[2] == 1 and not network.startswith("resnet"):
+    if config.imagenet_scaling and shape[2] == 1 and not network.startswith("resnet"):
         raise InputError("imagenet_scaling: grey images need resnet18 or resnet50, which take them as colour")
-    classifier.scales_images, classifier.scales_as_imagenet = scale_each_image, imagenet_scaling
-    classifier.centre_crop = centre_crop
+    classifier.scales_images, classifier.scales_as_imagenet = config.scale_each_image, config.imagenet_scaling
+    classifier.centre_crop = config.centre_crop
     return classifier
-
-
-def network_options(config: RunConfig) -> dict[str, Any]:
-    """Return the settings of a network that its weights do not contain."""
-    names = ("scale_each_image", "imagenet_scaling", "bottleneck", "centre_crop")
-    return {name: getattr(config, name) for name in names}
 
 
 def _format_shape(shape: Shape) -> str:

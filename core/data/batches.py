@@ -102,17 +102,6 @@ class _BatchDataset(torch.utils.data.Dataset[Tensor]):
         self._images = np.memmap(path, np.uint8, "r", offset, shape)
 
 
-def place_images(
-    images: NDArray[np.uint8], device: torch.device, *, channels_last: bool, limit_gb: float, workers: int
-) -> Images:
-    """Keep images on the device if they fit, stream them otherwise; their order is the same."""
-    if images.nbytes > limit_gb * 2**30:
-        return StreamedImages(images, device, channels_last, workers)
-    # Normalising images once saves launches; floats are four times as large, and may take an eighth of a GPU's memory.
-    normalised = device.type == "cuda" and 8 * 4 * images.nbytes <= torch.cuda.mem_get_info(device)[0]
-    return ResidentImages(images, device, channels_last, normalised)
-
-
 @dataclass(frozen=True)
 class ShuffledImages:
     """A domain in random order; each pass is a pure function of seed, domain, epoch and pass, on any device."""
@@ -127,12 +116,11 @@ class ShuffledImages:
         batches_per_pass = len(self.images) // self.batch_size
         while start < count:
             pass_index, first = divmod(start, batches_per_pass)
-            order = self._order(seed, epoch, pass_index)[first * self.batch_size : batches_per_pass * self.batch_size]
-            order = order[: (count - start) * self.batch_size]
+            stream = stream_seed(seed, "order", self.name, str(epoch), str(pass_index))
+            generator = torch.Generator().manual_seed(stream)
+            order = torch.randperm(len(self.images), generator=generator).to(self.device)
+            last = min(batches_per_pass, first + count - start)
+            order = order[first * self.batch_size : last * self.batch_size]
             batches = self.images.batches(order, self.batch_size)
             yield from zip(batches, torch.split(order, self.batch_size), strict=True)
-            start += len(order) // self.batch_size
-
-    def _order(self, seed: int, epoch: int, pass_index: int) -> Tensor:
-        generator = torch.Generator().manual_seed(stream_seed(seed, "order", self.name, str(epoch), str(pass_index)))
-        return torch.randperm(len(self.images), generator=generator).to(self.device)
+            start += last - first

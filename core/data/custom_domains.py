@@ -298,7 +298,7 @@ def _read_split(folder: Path, name: str, scratch: Scratch) -> Split | None:
 def fit_batch_size(size: int, task: Task) -> int:
     """Return `size`, halved until an epoch of the task's custom data has enough batches and each domain fills one."""
     limit = size * MIN_BATCHES
-    counts = [_count_images(domain, limit) for domain in (task.source, task.target) if domain.is_custom]
+    counts = [_count_images(domain.folder, limit) for domain in (task.source, task.target) if domain.folder]
     known = [count for count in counts if count]
     if len(known) < len(counts):
         return size
@@ -308,11 +308,8 @@ def fit_batch_size(size: int, task: Task) -> int:
     return size
 
 
-def _count_images(domain: Domain, limit: int) -> int | None:
+def _count_images(folder: Path, limit: int) -> int | None:
     """Return the number of training images, at most `limit`; None if it cannot be read."""
-    folder = domain.folder
-    if folder is None:
-        return None
     arrays = folder / "train.npz" if folder.is_dir() else folder
     if arrays.is_file():
         return count_images(arrays)

@@ -31,9 +31,6 @@ LUMA = (0.299, 0.587, 0.114)
 PICTURE_SUFFIXES = {".png", ".jpg", ".jpeg"}
 ORIENTATION = 0x0112
 """The tag of the camera's rotation."""
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-TAGS = (b"eXIf", b"iTXt", b"tEXt", b"zTXt")
-"""The chunks of a PNG file that may have that tag."""
 FEW = 4
 """Fewer than a fourth of the files are decoded alone and not kept."""
 REPORT_EVERY = 16
@@ -147,10 +144,10 @@ def _has_late_tags(path: Path) -> bool:
     """Return whether a PNG file has tags after its pixels; looking for some, Pillow decodes every PNG file."""
     has_pixels = False
     with path.open("rb") as file:
-        file.seek(len(PNG_SIGNATURE))
+        file.seek(8)  # after the signature
         while len(header := file.read(8)) == 8:
             length, kind = int.from_bytes(header[:4]), header[4:]
-            if has_pixels and kind in TAGS:
+            if has_pixels and kind in (b"eXIf", b"iTXt", b"tEXt", b"zTXt"):
                 return True
             has_pixels |= kind == b"IDAT"
             file.seek(length + 4, os.SEEK_CUR)

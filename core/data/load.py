@@ -11,7 +11,7 @@ from core.config import RunConfig
 from core.data.cache import Scratch
 from core.data.custom_domains import read_custom_domain
 from core.data.digit_domains import read_digit_domain, shuffle_split
-from core.data.images import FileImages, ImageSource, ProgressCallback, can_convert, decode_files, read_images
+from core.data.images import FileImages, ImageSource, ProgressCallback, Rows, can_convert, decode_files, read_images
 from core.data.labels import common_classes, complementary_mask, encode_labels, missing_classes
 from core.data.task_data import DomainSplits, ImageSet, Split, TaskData
 from core.errors import InputError
@@ -19,14 +19,12 @@ from core.methods import data_seed
 from core.random_streams import stream_seed
 from core.tasks import Domain, Shape, Task, parse_task
 
-Rows = NDArray[np.int64]
-
 
 def load_task(config: RunConfig, data_dir: Path, progress: ProgressCallback | None = None) -> TaskData:
     """Load the data of the configured task; `progress` is called with what is done, how much and the total."""
     task = parse_task(config.task)
     scratch = Scratch(data_dir, config.memory_limit_gb * 2**30)
-    loader = _Loader(config, data_dir, scratch, progress or (lambda what, done, total: None))
+    loader = _Loader(config, scratch, progress or (lambda what, done, total: None))
     source, target = loader.read_domain(task.source), loader.read_domain(task.target)
     given = source.train.ybar
     has_ybar = given is not None and (given.any() if given.ndim == 2 else (given >= 0).any())
@@ -57,7 +55,6 @@ def load_task(config: RunConfig, data_dir: Path, progress: ProgressCallback | No
 @dataclass(frozen=True)
 class _Loader:
     config: RunConfig
-    data_dir: Path
     scratch: Scratch
     progress: ProgressCallback
 
@@ -65,7 +62,7 @@ class _Loader:
         if domain.is_custom:
             cut = self.config.fit == "cut"
             return read_custom_domain(domain, self.config.image_size, self.scratch, self.progress, cut=cut)
-        splits = read_digit_domain(domain, self.data_dir, self.scratch, self.progress)
+        splits = read_digit_domain(domain, self.scratch, self.progress)
         return shuffle_split(splits) if domain.name == "usps" and self.config.usps_split == "80/20" else splits
 
     def source_set(

@@ -19,7 +19,7 @@ from core.errors import InputError, describe_error
 from core.methods import StageSpec
 from core.methods.augment import crop_and_flip, jitter, recolour
 from core.methods.plan import StagePlan
-from core.networks import Classifier, Discriminator, build_classifier, network_options
+from core.networks import Classifier, Discriminator, build_classifier
 from core.random_streams import stream_seed
 
 
@@ -194,15 +194,8 @@ class Algorithm(ABC):
 
     def build_classifier(self) -> Classifier:
         """Return G and F with this run's initial weights, the same each time."""
-        problem = self.problem
         with seeded(self.stream_seed("G and F")):
-            classifier = build_classifier(
-                self.config.network,
-                problem.shape,
-                problem.classes,
-                self.config.weights,
-                **network_options(self.config),
-            )
+            classifier = build_classifier(self.config, self.problem.shape, self.problem.classes)
         if not self.config.dropout:
             disable_dropout(classifier)
         return classifier

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 
-BINS = 10
-
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -26,7 +24,7 @@ class Calibration:
         return float(np.average(distances, weights=self.counts[filled]))
 
 
-def measure_calibration(probabilities: NDArray[np.float32], y: NDArray[np.int64], bins: int = BINS) -> Calibration:
+def measure_calibration(probabilities: NDArray[np.float32], y: NDArray[np.int64], bins: int = 10) -> Calibration:
     """Bin the images whose class is known, of which there is at least one."""
     known = y >= 0
     confidence = probabilities[known].max(axis=1).astype(np.float64)

@@ -25,7 +25,7 @@ from core.methods import find_method
 from core.methods.algorithm import seeded
 from core.metrics import METRICS
 from core.models.checkpoint import load_latest
-from core.networks import Classifier, build_classifier, choose_network, network_options
+from core.networks import Classifier, build_classifier, choose_network
 from core.random_streams import stream_seed
 from core.tasks import Shape
 
@@ -147,8 +147,9 @@ def read_weights(path: Path) -> tuple[Classifier, ModelInfo]:
 
 def build_network(info: ModelInfo, tensors: dict[str, Tensor], source: str) -> Classifier:
     """Return the network of a description with these weights, ready to predict."""
+    config = msgspec.structs.replace(info.run_config, network=info.network, weights="")
     with torch.device("meta"):  # without initial weights, which would draw from the global generator
-        network = build_classifier(info.network, info.shape, len(info.classes), **network_options(info.run_config))
+        network = build_classifier(config, info.shape, len(info.classes))
     expected = network.state_dict()
     if missing := sorted(expected.keys() ^ tensors.keys()):
         reason = "is missing" if missing[0] in expected else "is not part of it"
@@ -318,8 +319,6 @@ def initial_model(info: ModelInfo, device: str = "cpu") -> Model:
     stage = find_method(config.method).stages[0]
     seed = config.stage1.seed if stage.stage1 else config.seed
     with seeded(stream_seed(seed, stage.name, "G and F")):
-        network = build_classifier(
-            config.network, info.shape, len(info.classes), config.weights, **network_options(config)
-        )
+        network = build_classifier(config, info.shape, len(info.classes))
     first = msgspec.structs.replace(info, iteration=0, epoch=0, selection="initial weights", is_averaged=False)
     return Model(network.requires_grad_(False), first, device)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.config import RunConfig
-from core.data.batches import Images, ShuffledImages, place_images
+from core.data.batches import Images, ResidentImages, ShuffledImages, StreamedImages
 from core.data.labels import class_priors, label_hash, label_weights
 from core.data.task_data import ImageSet, TaskData
 from core.errors import InputError
@@ -67,9 +67,12 @@ class DeviceData:
 
 def load_device_data(config: RunConfig, data: TaskData, device: torch.device) -> DeviceData:
     def place(images: NDArray[np.uint8]) -> Images:
-        return place_images(
-            images, device, channels_last=config.channels_last, limit_gb=config.memory_limit_gb, workers=config.workers
-        )
+        """Keep images on the device if they fit, stream them otherwise; their order is the same."""
+        if images.nbytes > config.memory_limit_gb * 2**30:
+            return StreamedImages(images, device, config.channels_last, config.workers)
+        # Normalising once saves launches; floats are four times as large, and may take an eighth of a GPU's memory.
+        normalised = device.type == "cuda" and 8 * 4 * images.nbytes <= torch.cuda.mem_get_info(device)[0]
+        return ResidentImages(images, device, config.channels_last, normalised)
 
     def make_test_set(images: ImageSet, trained: ImageSet, placed: Images, with_labels: bool) -> TestSet:
         """A domain without test images is tested on those that it trains on, which are on the device already."""

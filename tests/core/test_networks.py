@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
+from core.config import RunConfig
 from core.data.torchvision_import import torchvision
 from core.dropout import ChannelDropout, Dropout, set_dropout_generator
 from core.errors import InputError
@@ -24,6 +25,10 @@ def seeded(seed: int = 1) -> Generator:
 def images(shape: Shape, count: int = 3) -> Tensor:
     height, width, channels = shape
     return torch.randn(count, channels, height, width, generator=seeded())
+
+
+def build(network: str, shape: Shape, classes: int, **settings: Any) -> Classifier:
+    return build_classifier(RunConfig(network=network, **settings), shape, classes)  # type: ignore[arg-type]
 
 
 def parameters(module: nn.Module) -> int:
@@ -56,7 +61,7 @@ def parameters(module: nn.Module) -> int:
 def test_widths_parameters_and_dropout_of_the_papers_networks(
     network: str, shape: Shape, width: int, expected: int, drops: list[float]
 ) -> None:
-    classifier = build_classifier("auto", shape, 10)
+    classifier = build("auto", shape, 10)
     assert choose_network(shape) == network
     assert parameters(classifier) == expected
     assert classifier.width == width
@@ -73,7 +78,7 @@ def test_widths_parameters_and_dropout_of_the_papers_networks(
 
 @pytest.mark.parametrize(("shape", "inputs"), [((32, 32, 3), 1250), ((16, 21, 2), 100)])
 def test_lenet_takes_images_of_other_shapes(shape: Shape, inputs: int) -> None:
-    classifier = build_classifier("lenet", shape, 10)
+    classifier = build("lenet", shape, 10)
     expected = (20 * 25 * shape[2] + 20) + (20 * 50 * 25 + 50) + (inputs * 500 + 500) + (500 * 10 + 10)
     assert parameters(classifier) == expected
     features, logits = classifier(torch.zeros(2, shape[2], *shape[:2]))
@@ -81,7 +86,7 @@ def test_lenet_takes_images_of_other_shapes(shape: Shape, inputs: int) -> None:
 
 
 def test_lenet_equals_the_published_order_of_its_layers() -> None:
-    classifier = build_classifier("lenet", (28, 28, 1), 10)
+    classifier = build("lenet", (28, 28, 1), 10)
     set_dropout_generator(classifier, seeded())
     x = images((28, 28, 1), count=8)
     features = classifier.features(x)
@@ -104,7 +109,7 @@ def test_lenet_equals_the_published_order_of_its_layers() -> None:
 
 @pytest.mark.parametrize(("network", "shape"), [("lenet", (28, 28, 1)), ("dtn", (32, 32, 3)), ("convnet", (21, 40, 2))])
 def test_channels_last_gives_the_same_numbers(network: str, shape: Shape) -> None:
-    classifier = build_classifier(network, shape, 10).double()  # rounding must not decide
+    classifier = build(network, shape, 10).double()  # rounding must not decide
     x = images(shape, count=4).double()
     results = []
     for memory_format in (torch.contiguous_format, torch.channels_last):
@@ -122,7 +127,7 @@ def test_channels_last_gives_the_same_numbers(network: str, shape: Shape) -> Non
 @settings(max_examples=25)
 def test_convnet_accepts_any_shape(height: int, width: int, channels: int) -> None:
     shape = (height, width, channels)
-    classifier = build_classifier("convnet", shape, 4)
+    classifier = build("convnet", shape, 4)
     strides = [part.stride for part in classifier.modules() if isinstance(part, nn.Conv2d)]
     assert len(strides) >= 3
     assert classifier.has_batch_norm
@@ -134,7 +139,7 @@ def test_convnet_accepts_any_shape(height: int, width: int, channels: int) -> No
 
 def test_convnet_equals_dtn_for_its_shape() -> None:
     shapes = [
-        [tuple(parameter.shape) for parameter in build_classifier(name, (32, 32, 3), 10).parameters()]
+        [tuple(parameter.shape) for parameter in build(name, (32, 32, 3), 10).parameters()]
         for name in ("dtn", "convnet")
     ]
     assert shapes[0] == shapes[1]
@@ -181,7 +186,7 @@ def test_unsuitable_network_is_an_input_error(
     network: str, shape: Shape, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        build_classifier(network, shape, 10, **options)
+        build(network, shape, 10, **options)
     assert message in str(caught.value)
 
 
@@ -190,7 +195,7 @@ def test_unsuitable_network_is_an_input_error(
     [("resnet18", 1, 512, 11_176_512), ("resnet18", 3, 512, 11_176_512), ("resnet50", 3, 2048, 23_508_032)],
 )
 def test_resnets_accept_grey_and_colour(network: str, channels: int, width: int, extractor: int) -> None:
-    classifier = build_classifier(network, (64, 64, channels), 31)
+    classifier = build(network, (64, 64, channels), 31)
     assert classifier.has_batch_norm
     assert parameters(classifier) == extractor + width * 31 + 31
     features, logits = classifier(images((64, 64, channels), count=2))
@@ -201,15 +206,15 @@ def test_weights_are_loaded_from_a_local_file(tmp_path: Path) -> None:
     published = torchvision().models.resnet18(weights=None)
     path = tmp_path / "resnet18.pt"
     torch.save(published.state_dict(), path)
-    classifier = build_classifier("resnet18", (32, 32, 3), 4, str(path)).eval()
+    classifier = build("resnet18", (32, 32, 3), 4, weights=str(path)).eval()
     published.fc = nn.Identity()
     x = images((32, 32, 3))
     torch.testing.assert_close(classifier.features(x), published.eval()(x))
-    grey = build_classifier("resnet18", (32, 32, 1), 4, str(path)).eval()
+    grey = build("resnet18", (32, 32, 1), 4, weights=str(path)).eval()
     grey_x = images((32, 32, 1))
     torch.testing.assert_close(grey.features(grey_x), published(grey_x.repeat(1, 3, 1, 1)))
     with pytest.raises(InputError, match="are not those of resnet50"):
-        build_classifier("resnet50", (32, 32, 3), 4, str(path))
+        build("resnet50", (32, 32, 3), 4, weights=str(path))
 
 
 BROKEN = [b"", b"weights", b"\x80\x02", b"PK\x03\x04", b"X\x02\0\0\0\xff\xff.", b"a", b"h", b"K"]
@@ -235,7 +240,7 @@ def test_unsuitable_weights_files_are_refused(tmp_path: Path, content: object, m
     elif content is not None:
         torch.save(content, path)
     with pytest.raises(InputError, match=message):
-        build_classifier("resnet18", (32, 32, 3), 4, str(path))
+        build("resnet18", (32, 32, 3), 4, weights=str(path))
 
 
 @pytest.mark.parametrize("inputs", [500, 5000])
@@ -289,7 +294,7 @@ def test_channel_dropout_drops_whole_channels_and_none_in_evaluation() -> None:
 def initialised(network: str, shape: Shape) -> Classifier:
     with torch.random.fork_rng():
         torch.manual_seed(5)
-        return build_classifier(network, shape, 10)
+        return build(network, shape, 10)
 
 
 @pytest.mark.parametrize(("network", "shape"), [("lenet", (28, 28, 1)), ("dtn", (32, 32, 3))])
@@ -327,7 +332,7 @@ def test_each_image_is_scaled_to_mean_0_and_deviation_1_whatever_its_contrast() 
 
 def test_classifier_scales_images_only_on_request() -> None:
     images = torch.rand(4, 1, 28, 28)
-    plain, scaling = (build_classifier("lenet", (28, 28, 1), 10, scale_each_image=on).eval() for on in (False, True))
+    plain, scaling = (build("lenet", (28, 28, 1), 10, scale_each_image=on).eval() for on in (False, True))
     scaling.load_state_dict(plain.state_dict())
     torch.testing.assert_close(scaling(images)[1], plain(scale_images(images))[1])
     assert not torch.allclose(scaling(images)[1], plain(images)[1])
@@ -343,8 +348,8 @@ def test_imagenet_scaling_is_that_of_torchvision() -> None:
 @pytest.mark.parametrize("channels", [1, 3])
 def test_scaled_resnet_with_a_bottleneck(channels: int) -> None:
     shape = (64, 64, channels)
-    network = build_classifier("resnet18", shape, 31, imagenet_scaling=True, bottleneck=256).eval()
-    plain = build_classifier("resnet18", shape, 31)
+    network = build("resnet18", shape, 31, imagenet_scaling=True, bottleneck=256).eval()
+    plain = build("resnet18", shape, 31)
     features, logits = network(torch.zeros(2, channels, 64, 64))
     assert (features.shape, logits.shape, network.width) == ((2, 256), (2, 31), 256)
     backbone = {name: value for name, value in network.state_dict().items() if name.startswith("extractor.0.")}
