@@ -77,7 +77,7 @@ TABLES = {
         ("id",),
         {
             "id": (str, "name of the run's directory"),
-            "state": (str, "queued, starting, running, finished, failed, stopped, lost, silent or cancelled"),
+            "state": (str, "queued, starting, running, finished, failed, stopped, lost or silent"),
             "journal_state": (str, "state by the journal alone: a run without a live process may be lost"),
             "journal_changed": (float, "Unix time of the journal's last change"),
             "method": (str, "method, such as clarinet or gac+dann"),
@@ -159,7 +159,7 @@ TABLES = {
             **_SECONDS,
             "gpu_use": (float, "utilization of the GPU in percent"),
             "gpu_memory": (float, "bytes used on the GPU"),
-            "gpu_memory_peak": (float, "most bytes that torch has allocated"),
+            "gpu_memory_peak": (float, "most bytes of the GPU that the run has used"),
             "power": (float, "watts of the GPU"),
             "temperature": (float, "degrees Celsius of the GPU"),
             "energy": (float, "joules since the last sample"),
