@@ -10,9 +10,6 @@ from datetime import datetime
 from pathlib import Path
 
 SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-SPARK_BARS = "▁▂▃▄▅▆▇█"
-MAX_TIME = 253402128000
-"""The Unix time of the last but one day that a date can have, in every time zone."""
 GIB = 1 << 30
 JOULES_PER_KWH = 3.6e6
 
@@ -53,9 +50,7 @@ def format_number(value: float, digits: int = 4) -> str:
     size = abs(value)
     if size < 1e-4 or size >= 1e15:
         return format_exponent(value, digits - 2)
-    if size < 10_000:
-        return trim_zeros(f"{value:.{max(0, digits - 1 - math.floor(math.log10(size)))}f}")
-    unit, suffix = next((unit, suffix) for unit, suffix in SUFFIXES if size >= unit)
+    unit, suffix = (1.0, "") if size < 10_000 else next(pair for pair in SUFFIXES if size >= pair[0])
     return trim_zeros(f"{value / unit:.{max(0, digits - 1 - math.floor(math.log10(size / unit)))}f}") + suffix
 
 
@@ -142,7 +137,7 @@ def format_age_of(timestamp: float, now: float) -> str:
 
 def is_valid_time(timestamp: float) -> bool:
     """Return whether a Unix time is between 1970 and 9999: that of a damaged file may be any number."""
-    return 0 <= timestamp < MAX_TIME
+    return 0 <= timestamp < 253402128000  # the last but one day that a date can have, in every time zone
 
 
 def format_time(timestamp: float) -> str:
@@ -189,7 +184,7 @@ def _bar(value: float, low: float, high: float) -> str:
     if math.isnan(value):
         return "·"
     is_flat = high - low <= 1e-12 * max(abs(high), 1e-300)
-    return SPARK_BARS[3 if is_flat else round(min(max((value - low) / (high - low), 0.0), 1.0) * 7)]
+    return "▁▂▃▄▅▆▇█"[3 if is_flat else round(min(max((value - low) / (high - low), 0.0), 1.0) * 7)]
 
 
 def finite_mean(values: Sequence[float]) -> float:

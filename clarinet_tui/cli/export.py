@@ -29,7 +29,6 @@ from core.errors import InputError
 from core.files import atomic_writer
 
 Level = Literal["run", "evaluation", "iteration"]
-ExportFormat = Literal["tensorboard"]
 FOLLOW_INTERVAL = 2.0
 """Seconds between the reads of runs that are followed."""
 SEPARATORS = {"tags": " ", "alarms": " ", "notes": "; "}
@@ -51,7 +50,7 @@ def export(
         bool, Option("--without-patches", help="Archive: leave out uncommitted changes of your code.")
     ] = False,
     format_: Annotated[
-        ExportFormat | None, Option("--format", help="tensorboard: event files in the directory --out.")
+        Literal["tensorboard"] | None, Option("--format", help="tensorboard: event files in the directory --out.")
     ] = None,
     follow: Annotated[bool, Option("--follow", "-f", help="tensorboard: write on until the runs have ended.")] = False,
     runs_dir: RunsDir = RUNS,
@@ -77,7 +76,7 @@ def export(
     runs = list_runs(runs_dir) if all_ else select_runs(runs_dir, ids, query)
     if not runs:
         raise InputError(f"{runs_dir}: has no runs")
-    if format_ == "tensorboard":
+    if format_:
         export_tensorboard(runs, out, runs_dir, follow=follow)
     elif is_csv:
         _write_csv(runs, out, level or "run", runs_dir)

@@ -26,9 +26,7 @@ from core.config import RunConfig, format_value, merge_settings
 from core.errors import InputError
 from core.resolve import resolve
 
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 DURATION = re.compile(r"(\d+d)?(\d+h)?(\d+m)?(\d+s)?", re.ASCII)
-MAX_SECONDS = 366 * 86400
 LONG = 3600.0
 """Seconds of training that a sweep may take without a question."""
 
@@ -110,11 +108,10 @@ def slurm_options(
 
 def parse_duration(text: str, option: str) -> float:
     """Parse 90m, 2h30m or 1d into seconds."""
-    match = DURATION.fullmatch(text.strip())
-    seconds = (
-        sum(int(part[:-1]) * UNITS[part[-1]] for part in match.groups() if part) if match and len(text) < 40 else 0
-    )
-    if not 0 < seconds <= MAX_SECONDS:
+    match = DURATION.fullmatch(text.strip()) if len(text) < 40 else None
+    parts = zip(match.groups(), (86400, 3600, 60, 1), strict=True) if match else ()
+    seconds = sum(int(part[:-1]) * unit for part, unit in parts if part)
+    if not 0 < seconds <= 366 * 86400:
         raise InputError(f"{option}: expected a duration such as 90m, 2h30m or 1d, got {text[:80]!a}")
     return float(seconds)
 

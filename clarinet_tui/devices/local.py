@@ -12,15 +12,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from clarinet_tui.devices.device import VISIBLE, VISIBLE_DEVICES, Device, DeviceProcess
 from clarinet_tui.devices.gpu_lock import with_lock_holders
 from core.errors import InputError
 from core.resolve import available_cores
-
-if TYPE_CHECKING:
-    from clarinet_tui.devices.nvml import Nvml
 
 _PROBE = """
 import json, sys, torch
@@ -45,8 +42,9 @@ class DeviceReader:
     """
 
     def __init__(self, environ: Mapping[str, str] = os.environ, *, seconds: float = 0.1) -> None:
-        self._environ, self._seconds = environ, seconds
-        self._nvml: Nvml | None = None
+        from clarinet_tui.devices.nvml import Nvml
+
+        self._environ, self._seconds, self._nvml = environ, seconds, Nvml()
 
     def __enter__(self) -> Self:
         return self
@@ -55,18 +53,12 @@ class DeviceReader:
         self.close()
 
     def read(self) -> list[Device]:
-        gpus, problem = self._read_gpus()
+        gpus, problem = self.read_gpus()
         note = None if gpus else describe_unused_gpus(torch_backend())
         return [*with_lock_holders(gpus), read_cpu(self._seconds, problem, note)]
 
-    def read_gpus(self) -> list[Device]:
-        """Return the GPUs without the holders of their locks."""
-        return self._read_gpus()[0]
-
-    def _read_gpus(self) -> tuple[list[Device], str | None]:
-        from clarinet_tui.devices.nvml import Nvml
-
-        self._nvml = self._nvml or Nvml()
+    def read_gpus(self) -> tuple[list[Device], str | None]:
+        """Return the GPUs without the holders of their locks, and what is wrong with a driver."""
         gpus, problem = self._nvml.read(self._environ.get(VISIBLE_DEVICES))
         try:
             return [*gpus, *read_other_gpus(torch_backend(), self._environ)], problem
@@ -74,8 +66,7 @@ class DeviceReader:
             return gpus, problem or str(error)
 
     def close(self) -> None:
-        if self._nvml is not None:
-            self._nvml.close()
+        self._nvml.close()
 
 
 def read_cpu(seconds: float, problem: str | None = None, note: str | None = None) -> Device:

@@ -30,7 +30,6 @@ QUEUE_FILE, QUEUE_LOCK = "queue.json", "queue.lock"
 VERSION = 2
 LOCK_SECONDS = 30.0
 """How long a change waits for the queue's lock, which is held for moments."""
-WRITABLE_BY_OTHERS = 0o022
 
 
 class QueueEntry(LaunchOptions, frozen=True, kw_only=True, omit_defaults=True):
@@ -123,7 +122,7 @@ def read_queue(runs_dir: Path) -> Queue:
         raise InputError(
             f"{path}: written by a newer version of Clarinet (queue version {queue.version}): update Clarinet"
         )
-    is_trusted = not status.st_mode & WRITABLE_BY_OTHERS and not is_copied(runs_dir, queue)
+    is_trusted = not status.st_mode & 0o022 and not is_copied(runs_dir, queue)  # no other user can write it
     return queue if is_trusted else queue.with_changes([entry.id for entry in queue.entries], on_alarm=(), on_end=())
 
 

@@ -16,8 +16,6 @@ from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 from clarinet_tui.text import format_time
 from core.errors import InputError
 
-NEEDS_LABELS = "the stage 1 of another run"
-
 
 def waiting_reason(entry: QueueEntry, queue: Queue, runs_dir: Path, now: float | None = None) -> str | None:
     """Return why the run may not start yet; None if only a device is missing."""
@@ -92,7 +90,7 @@ def schedule(
     for entry in queue.waiting:
         role = roles.get(entry.id)
         needs_labels = role is not None and role.reuses_labels and role.signature in in_progress
-        reason = (waiting_reasons or {}).get(entry.id) or (NEEDS_LABELS if needs_labels else None)
+        reason = (waiting_reasons or {}).get(entry.id) or ("the stage 1 of another run" if needs_labels else None)
         decision = _decide(queue, entry, devices, occupancy, reason)
         if decision.device is not None:
             occupancy.add(entry, decision.device.key)

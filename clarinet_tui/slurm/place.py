@@ -102,14 +102,13 @@ class SlurmPlace:
         self, configs: Sequence[RunConfig], options: LaunchOptions, *, run_id: str | None = None, front: bool = False
     ) -> list[RunDirectory]:
         """Create runs and submit them; `front` is ignored, as Slurm orders jobs by their priority."""
-        submission, max_size = Submission(self.runs_dir, options), commands.read_max_array_size()
+        submission = Submission(self.runs_dir, options)
         with create_runs(self.runs_dir, configs, run_id=run_id) as runs:
-            submission.submit(runs, configs, max_size)
+            submission.submit(runs, configs)
         return runs
 
     def resume(self, runs: Sequence[RunDirectory], options: LaunchOptions) -> None:
-        configs = [run.read_config() for run in runs]
-        Submission(self.runs_dir, options).submit(runs, configs, commands.read_max_array_size())
+        Submission(self.runs_dir, options).submit(runs, [run.read_config() for run in runs])
 
     def last_options(self, run: RunDirectory, options: LaunchOptions) -> LaunchOptions | None:
         """Return the options of the run's last submission but its dependency: ids of jobs are used again."""
@@ -125,7 +124,12 @@ class SlurmPlace:
         return msgspec.structs.replace(options, slurm=msgspec.structs.replace(slurm, sbatch=kept))
 
     def preview(self, configs: Sequence[RunConfig], options: LaunchOptions) -> list[str]:
-        return Submission(self.runs_dir, options).preview(configs)
+        """Return the batch scripts, with ids that are made up."""
+        submission, scripts = Submission(self.runs_dir, options), []
+        for number, array in enumerate(plan_arrays(configs, commands.read_max_array_size())):
+            dependency = "" if array.waits_for is None else f"afterany:JOB_OF_run{array.waits_for + 1}"
+            scripts.append(submission.make_script(number, [f"run{run + 1}" for run in array.runs], dependency))
+        return scripts
 
     def cores(self, device: str, options: LaunchOptions) -> int | None:
         return (options.slurm or SlurmOptions()).cores
@@ -293,20 +297,12 @@ class Submission:
         self.directory = self.runs_dir / SUBMISSIONS / self.name
         self.options, self.slurm = options, options.slurm or SlurmOptions()
 
-    def preview(self, configs: Sequence[RunConfig]) -> list[str]:
-        """Return the batch scripts of new runs, with ids that are made up."""
-        scripts = []
-        for number, array in enumerate(plan_arrays(configs, commands.read_max_array_size())):
-            dependency = "" if array.waits_for is None else f"afterany:JOB_OF_run{array.waits_for + 1}"
-            scripts.append(self.make_script(number, [f"run{run + 1}" for run in array.runs], dependency))
-        return scripts
-
-    def submit(self, runs: Sequence[RunDirectory], configs: Sequence[RunConfig], max_size: int) -> None:
+    def submit(self, runs: Sequence[RunDirectory], configs: Sequence[RunConfig]) -> None:
         """Submit the arrays held and release them together: either all jobs start or none.
 
         The submission is unfinished until its jobs are listed: if this process dies before, the next one takes it back.
         """
-        arrays = plan_arrays(configs, max_size)
+        arrays = plan_arrays(configs, commands.read_max_array_size())
         hold = ["--hold"] if self.options.paused or len(arrays) > 1 else []
         with lock_jobs(self.runs_dir):
             before = read_jobs(self.runs_dir)

@@ -196,9 +196,6 @@ class ClarinetApp(OrderedInput, GuardedApp):
         self._set_theme_classes()
         self.preferences.save(theme=theme)
 
-    def action_use_theme(self, theme: str) -> None:
-        self.theme = theme
-
     def action_use_glyphs(self, glyphs: str) -> None:
         self.state.glyphs = glyphs
         self.preferences.save(glyphs=glyphs)

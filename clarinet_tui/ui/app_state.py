@@ -46,7 +46,7 @@ class AppState:
     live_run: str | None = None
     """The run in the Live view; None is the newest."""
     overlaid_runs: tuple[str, ...] = ()
-    """Runs that the Live view overlays; with fewer than two it shows `live_run`."""
+    """Two or more runs that the Live view overlays; without them it shows `live_run`."""
     compared_runs: tuple[str, ...] = ()
     """The runs in the Compare view, if they were selected by id."""
     compared_queries: tuple[str, str] | None = None

@@ -41,7 +41,7 @@ def find_gpu(reader: DeviceReader, device: str) -> Device | None:
     if device == "cpu":
         return None
     try:
-        return match_devices(device if ":" in device or device == "mps" else f"{device}:0", reader.read_gpus())[0]
+        return match_devices(device if ":" in device or device == "mps" else f"{device}:0", reader.read_gpus()[0])[0]
     except InputError:
         return None
 

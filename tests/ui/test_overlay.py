@@ -71,6 +71,8 @@ async def test_the_log_replaces_the_charts_and_back(runs_dir: Path) -> None:
 async def test_overlaid_runs_share_zoom_and_axes(runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with open_app(runs_dir, "aaa111", "bbb222", text="■ bbb222") as (app, pilot):
+        charts = app.screen.query_one(RunCharts)
+        await wait_until(pilot, lambda: app.focused is charts.loss, "the focus")
         await pilot.press("plus")
         await wait_until(
             pilot,
@@ -78,8 +80,7 @@ async def test_overlaid_runs_share_zoom_and_axes(runs_dir: Path) -> None:
             "detail of both",
         )
         await pilot.press("x")
-        charts = app.screen.query_one(RunCharts)
-        assert charts.axis == "epoch"
+        await wait_until(pilot, lambda: charts.axis == "epoch", "the next axis")
         assert charts.loss.view.shows_all
         assert charts.accuracy.lines[0].x[-1] == 8.0
         assert charts.accuracy.lines[1].x[-1] == 3.0

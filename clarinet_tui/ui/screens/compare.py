@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot
 
 PANES = ("both", "charts", "numbers")
-HINT = "In History, select runs with space and press c, or press / here to select runs with two queries."
 MIN_ROWS_FOR_BOTH = 36
 """Screen height from which charts and numbers both have room."""
 NEED_NUMBERS = frozenset({"next", "scroll_pane", "settings", "watch", "copy"})
@@ -137,7 +136,8 @@ class CompareScreen(ViewScreen):
 
     def _show_hint(self, sentence: str) -> None:
         self._show_panes(False)
-        self.set_text("#compare-hint", styled((sentence, "strong")) + "\n\n" + HINT)
+        hint = "In History, select runs with space and press c, or press / here to select runs with two queries."
+        self.set_text("#compare-hint", styled((sentence, "strong")) + "\n\n" + hint)
 
     def _format_selection(self, compared: ComparisonSnapshot) -> Content:
         """Format what is compared, and how it was selected."""
@@ -223,7 +223,7 @@ class CompareScreen(ViewScreen):
         self.send_request()
 
     def action_scroll_pane(self, lines: int) -> None:
-        self._numbers.scroll(lines)
+        self.query_one("#difference").scroll_relative(y=lines, animate=False)
 
     def action_settings(self) -> None:
         self._numbers.toggle_settings()
@@ -235,7 +235,8 @@ class CompareScreen(ViewScreen):
 
     def action_watch(self) -> None:
         """Overlay the runs of the difference under the cursor in the Live view."""
-        if difference := self._numbers.highlighted_difference:
+        if highlighted := self._numbers.highlighted:
+            difference = highlighted[1]
             runs = [member.run for side in (difference.left, difference.right) for member in side.runs]
             self.watch_runs(*runs[:MAX_OVERLAID])
 

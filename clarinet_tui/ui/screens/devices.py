@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -22,9 +22,6 @@ from clarinet_tui.ui.text.styled import Span, styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pick_list import PickList
 from clarinet_tui.ui.widgets.styled_text import StyledText
-
-if TYPE_CHECKING:
-    from clarinet_tui.ui.app_state import AppState
 
 LIVE = "state:starting,running"
 PARTITION = "slurm:"
@@ -64,13 +61,10 @@ class DevicesScreen(MachineScreen):
         yield StyledText(id="ended")
         yield KeyFooter()
 
-    def __init__(self, state: AppState) -> None:
-        super().__init__(state)
+    def on_mount(self) -> None:
         self._use: dict[str, deque[float]] = {}
         """The utilizations of each device since the view was opened."""
         self._last_machine: MachineSnapshot | None = None
-
-    def on_mount(self) -> None:
         self._queue.focus()
 
     def on_screen_resume(self) -> None:

@@ -20,13 +20,10 @@ from clarinet_tui.history.query_language import FIELDS
 from clarinet_tui.ui.screens.view_screen import ViewScreen
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT
+from clarinet_tui.ui.widgets.top_bar import VIEWS
 
 GROUPS = {
-    "history": "History",
-    "launch": "Launch",
-    "live": "Live",
-    "compare": "Compare",
-    "board": "Board",
+    **VIEWS,
     "cells": "In the board's tables",
     "queue": "Devices and queue",
     "act": "Runs",
@@ -171,7 +168,7 @@ def list_commands(app: App[None], screen: Screen[object]) -> Iterable[SystemComm
         yield from screen.palette_commands()
     yield from _binding_commands(app, [item for item in active if not item.binding.show and item not in views])
     for theme, name in THEMES.items():
-        run = partial(app.call_later, app.run_action, f"use_theme('{theme}')")
+        run = partial(app.call_later, setattr, app, "theme", theme)
         yield SystemCommand(f"Theme: {name}", f"Use the {name} theme", run)
     for glyphs, description in GLYPHS.items():
         run = partial(app.call_later, app.run_action, f"use_glyphs('{glyphs}')")

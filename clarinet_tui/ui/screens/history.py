@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Center, Horizontal, Middle
 from textual.content import Content
+from textual.widgets import Static
 
 from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import RunActionScreen, next_value
@@ -20,6 +21,7 @@ from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.run_detail import INSPECTED_PANES, PANES, PaneTabs, RunDetail
 from clarinet_tui.ui.widgets.run_table import COLUMNS, FIXED_COLUMNS, LARGEST_FIRST, SORT_TITLES, RunTable
 from clarinet_tui.ui.widgets.styled_text import StyledText
+from clarinet_tui.ui.widgets.welcome import format_welcome
 
 if TYPE_CHECKING:
     from textual.widgets import OptionList
@@ -76,7 +78,7 @@ class HistoryScreen(RunActionScreen):
     def on_mount(self) -> None:
         saved = self.state.preferences.values
         sort = saved.sort if saved.sort in SORT_TITLES else "created"
-        self.table.set_order(sort, (sort in LARGEST_FIRST) != (saved.sort_order == "reversed"))
+        self.table.order = sort, (sort in LARGEST_FIRST) != (saved.sort_order == "reversed")
         self.table.hide_columns(saved.hidden_columns.split(","))
         self._detail = self.query_one(RunDetail)
         self._detail.pane = saved.pane if saved.pane in PANES else "charts"
@@ -100,7 +102,7 @@ class HistoryScreen(RunActionScreen):
         """Show new runs at the top, without filter and selection."""
         self.state.new_runs = ()
         self._offset = 0
-        self.table.set_order("created", True)
+        self.table.order = "created", True
         self.use_grouping(None)
         self.action_unfilter()
         self.table.action_go_to_end(False)
@@ -156,14 +158,13 @@ class HistoryScreen(RunActionScreen):
 
     def _show_welcome(self, empty: bool) -> None:
         """Show the first steps instead of an empty table."""
-        from clarinet_tui.ui.widgets.welcome import Welcome
-
         self._is_empty = empty
         self.query_one("#history").display = not empty
         if empty:
-            self.mount(Welcome(str(self.state.runs_dir)), after="#history")
+            text = Static(format_welcome(str(self.state.runs_dir)), markup=False)
+            self.mount(Middle(Center(text), id="welcome"), after="#history")
         else:
-            self.query(Welcome).remove()
+            self.query("#welcome").remove()
         self.refresh_bindings()
 
     def on_run_table_run_highlighted(self, event: RunTable.RunHighlighted) -> None:
@@ -286,7 +287,7 @@ class HistoryScreen(RunActionScreen):
         """Sort by a field; by the same one again in the other order."""
         current, descending = self.table.order
         descending = not descending if sort == current else sort in LARGEST_FIRST
-        self.table.set_order(sort, descending)
+        self.table.order = sort, descending
         self._offset = 0
         reversed_order = descending != (sort in LARGEST_FIRST)
         self.state.preferences.save(sort=sort, sort_order="reversed" if reversed_order else "")

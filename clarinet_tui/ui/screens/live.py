@@ -84,7 +84,7 @@ class LiveScreen(RunActionScreen):
 
     def run_in_view(self) -> str | None:
         """Return the selected run, or the newest one."""
-        if self.state.live_run not in self.state.overlaid_runs and len(self.state.overlaid_runs) > 1:
+        if self.state.live_run not in self.state.overlaid_runs and self.state.overlaid_runs:
             self.state.live_run = self.state.overlaid_runs[0]
         if self.state.live_run is None and self.state.snapshot and self.state.snapshot.listing.rows:
             self.state.live_run = self.state.snapshot.listing.rows[0].id
@@ -94,7 +94,7 @@ class LiveScreen(RunActionScreen):
         self.app.switch_mode("history")
 
     def _shown_runs(self) -> tuple[str, ...]:
-        return self.state.overlaid_runs if len(self.state.overlaid_runs) > 1 else self.target_runs()
+        return self.state.overlaid_runs or self.target_runs()
 
     def make_request(self) -> ViewRequest:
         from clarinet_tui.ui.text.metrics import SIDEBAR
@@ -177,8 +177,8 @@ class LiveScreen(RunActionScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("metric", "compare"):
-            return len(self.state.overlaid_runs) > 1
-        if action == "references" and len(self.state.overlaid_runs) > 1:
+            return bool(self.state.overlaid_runs)
+        if action == "references" and self.state.overlaid_runs:
             return False
         if action in ("axis", "references") and self.has_class("-hardware"):
             return False
@@ -214,7 +214,7 @@ class LiveScreen(RunActionScreen):
         for axis, title in AXES.items():
             if axis != "samples":  # images are counted only where runs are compared
                 yield SystemCommand(f"X axis: {title}", f"Draw along {title}", partial(self.action_axis, axis))
-        if len(self.state.overlaid_runs) < 2:
+        if not self.state.overlaid_runs:
             for kind, name in REFERENCE_NAMES.items():
                 show = partial(self.action_references, kind)
                 yield SystemCommand(f"Reference: {name}", f"Show {name} behind the accuracy", show)
@@ -244,7 +244,7 @@ class LiveScreen(RunActionScreen):
     def action_other_run(self, step: int) -> None:
         """Go to another overlaid run, or to another run of the history's first page."""
         rows = self.state.snapshot.listing.rows if self.state.snapshot else ()
-        ids = self._shown_runs() if len(self.state.overlaid_runs) > 1 else tuple(run.id for run in rows)
+        ids = self.state.overlaid_runs or tuple(run.id for run in rows)
         if ids:
             place = ids.index(self.state.live_run) + step if self.state.live_run in ids else 0
             self.state.live_run = ids[min(max(place, 0), len(ids) - 1)]

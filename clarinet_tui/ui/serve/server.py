@@ -42,7 +42,6 @@ APP_SECONDS = 5.0
 FULL = "As many tabs are open as `clarinet serve --sessions` allows. Close one, then load this page again.\n"
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 """Host names of the loopback address. Another name means DNS rebinding."""
-SAFE_METHODS = ("GET", "HEAD")
 DOWNLOADS = "/download/"
 """Below this path, each address works once and contains a key as long as the token."""
 page_templates = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
@@ -97,7 +96,7 @@ class AccessControl:
         if host not in (hosts | set(LOOPBACK_NAMES) if self.port == 80 else hosts):
             return f"This server is only reachable as {LOOPBACK_NAMES[0]}:{self.port}. Forward it to the same port."
         origin = headers.get("Origin")
-        has_effect = method not in SAFE_METHODS or "websocket" in headers.get("Upgrade", "").lower()
+        has_effect = method not in ("GET", "HEAD") or "websocket" in headers.get("Upgrade", "").lower()
         if origin != f"http://{host}" and (has_effect or origin is not None):
             return "Only the page of this server may send this request."
         token = path.removeprefix("/").partition("/")[0].encode(errors="replace")

@@ -54,10 +54,8 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
         Binding("a", "next_table", "Ablations", id="cells.table", tooltip="Go to the next table"),
     ]
 
-    @dataclass
     class CellHighlighted(Message):
-        method: str
-        task: str
+        """The cursor is on another cell, or its table has changed."""
 
     @dataclass
     class CellSelected(Message):
@@ -99,7 +97,7 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
         self.on_resize()
         self.refresh()
         if self.cell != old_cell:
-            self._post_highlighted()
+            self.post_message(self.CellHighlighted())
 
     def _cells(self) -> list[tuple[CellPosition, str]]:
         """The positions that the cursor can have, and their methods."""
@@ -190,11 +188,7 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
         self._scroll_to_cursor()
         self.refresh()
         if position != before:
-            self._post_highlighted()
-
-    def _post_highlighted(self) -> None:
-        if self.cell:
-            self.post_message(self.CellHighlighted(*self.cell))
+            self.post_message(self.CellHighlighted())
 
     def _scroll_to_cursor(self) -> None:
         """Make the task at the cursor visible; with the first task also the header, with the last one the averages."""

@@ -59,7 +59,3 @@ class PickList(OptionList):
             if not line.is_same(self._shown[key]):
                 self.replace_option_prompt(key, line)
         self._shown = new
-
-    def highlight(self, key: str) -> None:
-        if key in self._shown:
-            self.highlighted = list(self._shown).index(key)

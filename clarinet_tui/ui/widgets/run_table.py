@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +13,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -236,11 +236,8 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
     class RunOpened(Message):
         run: RunRow
 
-    @dataclass(eq=False, repr=False)
     class SelectionChanged(Message):
-        """The selection changed; `runs` is in the order of selection."""
-
-        runs: tuple[str, ...]
+        """Other runs are selected."""
 
     @dataclass(eq=False, repr=False)
     class SortRequested(Message):
@@ -254,13 +251,14 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
         offset: int
 
-    def __init__(self, *, now: Callable[[], float] = time.time, id: str | None = None) -> None:  # noqa: A002
+    order: reactive[tuple[str, bool]] = reactive(("created", True))
+    """The field that the runs are sorted by, and whether the largest value comes first."""
+
+    def __init__(self, *, now: Callable[[], float], id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._now = now
         self._listing = Listing()
         self._hidden: frozenset[str] = frozenset()
-        self.order = ("created", True)
-        """The field that the runs are sorted by, and whether the largest value comes first."""
         self._cursor = 0
         self._selected: dict[str, None] = {}
         self._roles = RoleStyles(self, "runs")
@@ -371,21 +369,17 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
             del self._selected[run.id]
         else:
             self._selected[run.id] = None
-        self.post_message(self.SelectionChanged(self.selected))
+        self.post_message(self.SelectionChanged())
         self.refresh()
         self.action_move(1)
 
     def clear_selection(self) -> None:
         self._selected.clear()
-        self.post_message(self.SelectionChanged(()))
+        self.post_message(self.SelectionChanged())
         self.refresh()
 
     def _columns_of(self, listing: Listing) -> tuple[RunColumn, ...]:
         return applicable_columns(listing.rows, self._hidden, self.order[0])
-
-    def set_order(self, sort: str, descending: bool) -> None:
-        self.order = sort, descending
-        self.refresh()
 
     def hide_columns(self, titles: Iterable[str]) -> None:
         self._hidden = frozenset(titles) - set(FIXED_COLUMNS)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from textual.app import ComposeResult
-from textual.containers import Center, Middle
 from textual.content import Content
-from textual.widgets import Static
 
 from clarinet_tui.text import shell_command
 from clarinet_tui.ui.text.styled import styled
@@ -22,15 +19,3 @@ def format_welcome(runs_dir: str) -> Content:
     lines.append(styled(("Or start one in another terminal, and it appears here:", "muted")))
     lines += [styled((shell_command("clarinet", *words, runs_dir=runs_dir), "live")) for words in COMMANDS]
     return Content("\n").join(lines)
-
-
-class Welcome(Middle):
-    """Shown instead of the table until there is a run."""
-
-    def __init__(self, runs_dir: str) -> None:
-        super().__init__()
-        self._runs_dir = runs_dir
-
-    def compose(self) -> ComposeResult:
-        with Center():
-            yield Static(format_welcome(self._runs_dir), markup=False)
