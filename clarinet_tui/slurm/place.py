@@ -102,13 +102,14 @@ class SlurmPlace:
         self, configs: Sequence[RunConfig], options: LaunchOptions, *, run_id: str | None = None, front: bool = False
     ) -> list[RunDirectory]:
         """Create runs and submit them; `front` is ignored, as Slurm orders jobs by their priority."""
-        submission = Submission(self.runs_dir, options)
+        submission, max_size = Submission(self.runs_dir, options), commands.read_max_array_size()
         with create_runs(self.runs_dir, configs, run_id=run_id) as runs:
-            submission.submit(runs, configs)
+            submission.submit(runs, configs, max_size)
         return runs
 
     def resume(self, runs: Sequence[RunDirectory], options: LaunchOptions) -> None:
-        Submission(self.runs_dir, options).submit(runs, [run.read_config() for run in runs])
+        configs = [run.read_config() for run in runs]
+        Submission(self.runs_dir, options).submit(runs, configs, commands.read_max_array_size())
 
     def last_options(self, run: RunDirectory, options: LaunchOptions) -> LaunchOptions | None:
         """Return the options of the run's last submission but its dependency: ids of jobs are used again."""
@@ -297,12 +298,12 @@ class Submission:
         self.directory = self.runs_dir / SUBMISSIONS / self.name
         self.options, self.slurm = options, options.slurm or SlurmOptions()
 
-    def submit(self, runs: Sequence[RunDirectory], configs: Sequence[RunConfig]) -> None:
+    def submit(self, runs: Sequence[RunDirectory], configs: Sequence[RunConfig], max_size: int) -> None:
         """Submit the arrays held and release them together: either all jobs start or none.
 
         The submission is unfinished until its jobs are listed: if this process dies before, the next one takes it back.
         """
-        arrays = plan_arrays(configs, commands.read_max_array_size())
+        arrays = plan_arrays(configs, max_size)
         hold = ["--hold"] if self.options.paused or len(arrays) > 1 else []
         with lock_jobs(self.runs_dir):
             before = read_jobs(self.runs_dir)
