@@ -1,10 +1,12 @@
 """The queue of this machine as a place: requests edit queue.json, and the supervisor acts on it."""
 
+import os
 import shlex
 import signal
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -103,10 +105,22 @@ class LocalPlace:
         return options
 
     def preview(self, configs: Sequence[RunConfig], options: LaunchOptions) -> list[str]:
-        limit = f"{options.time_limit:.0f}s" if options.time_limit else ""
-        hooks = {"--on-alarm": shlex.join(options.on_alarm), "--on-end": shlex.join(options.on_end)}
-        words = [word for pair in {**hooks, "--time-limit": limit}.items() if pair[1] for word in pair]
-        return [run_command(minimal_settings(config), *words, runs_dir=self.runs_dir) for config in configs]
+        """Return commands that train in a terminal, or from the queue if the runs have to wait for a time or a run."""
+        is_default = options.data_dir == str(Path(os.environ.get("CLARINET_DATA") or "data").absolute())
+        values = [
+            ("--data-dir", "" if is_default else options.data_dir),
+            ("--on-alarm", shlex.join(options.on_alarm)),
+            ("--on-end", shlex.join(options.on_end)),
+            ("--time-limit", f"{options.time_limit:.0f}s" if options.time_limit else ""),
+            ("--not-before", f"{datetime.fromtimestamp(options.not_before):%F %T}" if options.not_before else ""),
+            *(("--after", run_id) for run_id in options.after),
+        ]
+        words = [word for pair in values if pair[1] for word in pair]
+        headless = not (options.not_before or options.after)
+        return [
+            run_command(minimal_settings(config), *words, headless=headless, runs_dir=self.runs_dir)
+            for config in configs
+        ]
 
     def cores(self, device: str, options: LaunchOptions) -> int | None:
         """Return the cores of one slot for a run on the CPU."""

@@ -116,9 +116,12 @@ def nest(name: str, value: Any) -> dict[str, Any]:
     return settings
 
 
-def run_command(settings: Mapping[str, Any], *options: str, runs_dir: Path | str = "runs") -> str:
-    """Return the command that trains one run without the queue."""
-    return shell_command("clarinet", "run", "--headless", *_format_flags(settings), *options, runs_dir=runs_dir)
+def run_command(
+    settings: Mapping[str, Any], *options: str, headless: bool = True, runs_dir: Path | str = "runs"
+) -> str:
+    """Return the command that trains one run, without the queue unless `headless` is false."""
+    words = ["clarinet", "run", *(["--headless"] if headless else []), *_format_flags(settings), *options]
+    return shell_command(*words, runs_dir=runs_dir)
 
 
 def sweep_command(grid: Grid, slurm: SlurmOptions | None = None) -> str:

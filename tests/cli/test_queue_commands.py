@@ -60,10 +60,8 @@ def test_dry_run_prints_commands_and_creates_nothing(runs: Path) -> None:
     assert lines[0] == "clarinet run --headless --method clarinet --task 'M->U' --seed 1 --preset paper"
     assert json.loads(succeed(*arguments, "--json")) == lines
     assert [json.loads(line) for line in succeed(*arguments, "--jsonl").splitlines()] == lines
-    options = ["--on-alarm", "sh -c 'x y'", "--on-end", "true", "--time-limit", "2h"]
-    assert all(
-        shlex.split(line)[-6:] == [*options[:-1], "7200s"] for line in succeed(*arguments, *options).splitlines()
-    )
+    options = ["--data-dir", "/my data", "--on-alarm", "sh -c 'x y'", "--on-end", "true", "--time-limit", "7200s"]
+    assert [shlex.split(line)[-8:] for line in succeed(*arguments, *options).splitlines()] == [options] * 4
     assert "no-such-program-anywhere" in fail("sweep", "--seeds", "1,2", "--on-alarm", "no-such-program-anywhere")
     assert fail("sweep").startswith("sweep: expected a FILE, or what to train")
     assert read_queue(runs).entries == ()
@@ -107,6 +105,10 @@ def test_start_options_are_queued_and_shown(runs: Path) -> None:
     assert "until 2999-01-01 08:00" in (listed := succeed("ls"))
     assert "?" not in listed
     assert "at most 2h30" in " ".join(succeed("queue").split())
+    waits = ["--not-before", "2999-01-01 08:00:30", "--after", first, "--after", second]
+    printed = shlex.split(succeed("sweep", "--preset", "smoke", "--dry-run", *waits))
+    assert printed[-6:] == waits
+    assert "--headless" not in printed, "which refuses them"
     assert "no run in" in fail("sweep", "--preset", "smoke", "--after", "zzz")
     assert "expected a duration" in fail("sweep", "--preset", "smoke", "--time-limit", "soon")
     assert fail("sweep", "--preset", "smoke", "--on", "slurm", "--time-limit", "2h").endswith("use --slurm time=LIMIT")
