@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from clarinet_tui.history.query_language import FIELD, FIELDS, find_field, quote_value, setting_fields
 from clarinet_tui.runs.state import RunState
@@ -28,15 +27,11 @@ FIXED_VALUES: Mapping[str, tuple[str, ...]] = {
 ALIASES = {"tags": "tag", "before": "until"}
 
 
-@dataclass(frozen=True)
-class Completion:
-    """Each candidate replaces the text from `start` to the cursor."""
-
-    start: int = 0
-    candidates: tuple[str, ...] = ()
+Completions = tuple[int, tuple[str, ...]]
+"""Each candidate replaces the text from this position to the cursor."""
 
 
-def complete(text: str, cursor: int, known: Mapping[str, tuple[str, ...]]) -> Completion:
+def complete(text: str, cursor: int, known: Mapping[str, tuple[str, ...]]) -> Completions:
     """Complete the word before the cursor; `known` holds the values of each field in the history."""
     match = WORD.search(text[:cursor])
     start = match.start() if match else cursor
@@ -47,13 +42,13 @@ def complete(text: str, cursor: int, known: Mapping[str, tuple[str, ...]]) -> Co
     if condition:
         return _complete_value(condition[1].lower(), start + condition.end(), word[condition.end() :], known)
     names = [name for name in (*FIELDS, *setting_fields()) if name.startswith(word.lower())] if word else FIRST_FIELDS
-    return Completion(start, tuple(f"{name}{'>' if name in MEASURED else ':'}" for name in names))
+    return start, tuple(f"{name}{'>' if name in MEASURED else ':'}" for name in names)
 
 
-def _complete_value(name: str, start: int, text: str, known: Mapping[str, tuple[str, ...]]) -> Completion:
+def _complete_value(name: str, start: int, text: str, known: Mapping[str, tuple[str, ...]]) -> Completions:
     """Return values that start with the text, then those that contain it; a comma starts another value."""
     if find_field(name) is None:
-        return Completion()
+        return 0, ()
     before, comma, last = text.rpartition(",")
     start += len(before) + len(comma)
     name = ALIASES.get(name, name)
@@ -63,4 +58,4 @@ def _complete_value(name: str, start: int, text: str, known: Mapping[str, tuple[
     starting = [value for value in values if value.lower().startswith(part)]
     containing = [value for value in values if part in value.lower() and value not in starting]
     candidates = tuple(map(quote_value, (*starting, *containing)))
-    return Completion(start, () if candidates == (last,) else candidates)
+    return start, () if candidates == (last,) else candidates

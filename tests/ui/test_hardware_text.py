@@ -14,7 +14,7 @@ from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.snapshot.snapshot import DetailRequest
 from clarinet_tui.ui.text.devices import format_use
 from clarinet_tui.ui.text.metrics import format_hardware
-from clarinet_tui.ui.widgets.run_table import RenderContext, applicable_columns, render_cell
+from clarinet_tui.ui.widgets.run_table import applicable_columns, render_cell
 from core.events import Sampled
 from tests.support.events import started
 from tests.support.histories import make_run, open_history, write_events
@@ -104,7 +104,7 @@ def test_what_a_run_used_is_in_columns_and_in_the_lines_of_ended_runs() -> None:
     assert "memory" in titles
     assert not titles & {"GPU %", "GPU mem.", "energy"}
     shown = {
-        column.title: render_cell(column, on_gpu, 8, RenderContext(0.0))[-1][0]
+        column.title: render_cell(column, on_gpu, 8)[-1][0]
         for column in applicable_columns([on_gpu])
         if column.title in ("GPU %", "GPU mem.", "memory", "energy")
     }

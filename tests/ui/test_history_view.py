@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.runs.directory import RunDirectory, list_runs
+from clarinet_tui.ui.text.run import format_welcome
 from clarinet_tui.ui.widgets.run_table import RunTable
-from clarinet_tui.ui.widgets.welcome import format_welcome
 from core.config import RunConfig
 from tests.support.app import SIZES, SMALL, expect_text, open_app, screen_text, wait_until
 from tests.support.ui_runs import NOW, go_on, three_runs, write_run

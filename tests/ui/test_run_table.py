@@ -14,7 +14,6 @@ from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.run_table import (
     COLUMNS,
     SORT_TITLES,
-    RenderContext,
     RunTable,
     applicable_columns,
     fit_run_columns,
@@ -82,9 +81,8 @@ async def test_only_what_changed_is_repainted() -> None:
 @given(st.text(max_size=40), st.text(max_size=40), st.integers(1, 60))
 def test_a_cell_has_exactly_its_width(method: str, name: str, width: int) -> None:
     run = run_row(method=method, name=name, tags=(name,), iteration=3, iterations_total=10, seconds=5.0)
-    context = RenderContext(100.0, {run.id: (1.0, 2.0)})
     for column in COLUMNS:
-        assert sum(cell_len(text) for text, _ in render_cell(column, run, width, context)) == width
+        assert sum(cell_len(text) for text, _ in render_cell(column, run, width, 100.0, (1.0, 2.0))) == width
 
 
 @given(st.integers(1, 300))

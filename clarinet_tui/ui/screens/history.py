@@ -15,13 +15,13 @@ from textual.widgets import Static
 from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import RunActionScreen, next_value
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
+from clarinet_tui.ui.text.run import format_welcome
 from clarinet_tui.ui.text.tables import GROUPINGS, format_table, group_table
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.run_detail import INSPECTED_PANES, PANES, PaneTabs, RunDetail
 from clarinet_tui.ui.widgets.run_table import COLUMNS, FIXED_COLUMNS, LARGEST_FIRST, SORT_TITLES, RunTable
 from clarinet_tui.ui.widgets.styled_text import StyledText
-from clarinet_tui.ui.widgets.welcome import format_welcome
 
 if TYPE_CHECKING:
     from textual.widgets import OptionList

@@ -23,7 +23,6 @@ from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_charts import HardwareGrid, MetricGrid, RunCharts
 from clarinet_tui.ui.widgets.styled_text import StyledText
-from clarinet_tui.ui.widgets.welcome import NO_RUN
 
 GRIDS = ("-grid", "-hardware")
 """Classes of the screen while a grid is shown."""
@@ -140,7 +139,7 @@ class LiveScreen(RunActionScreen):
         is_reading = run is not None and not snapshot.problem
         self.query_one("#live").display = is_reading and self.classes.isdisjoint(GRIDS)
         self.query_one("#live-empty").display = not is_reading
-        self.set_text("#live-empty", styled((snapshot.problem, "muted")) if snapshot.problem else NO_RUN)
+        self.set_text("#live-empty", styled((snapshot.problem, "muted")) if snapshot.problem else run_text.NO_RUN)
         for name in ("#live-progress", "#live-line", "#live-about", "#live-metrics"):
             self.set_text(name, styled())
         self.set_text("#live-title", styled(("Reading…" if is_reading else "", "muted")))

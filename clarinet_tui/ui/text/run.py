@@ -1,4 +1,4 @@
-"""A run as text: its summary, open alarms, and the panes About and Settings."""
+"""A run as text: its summary, open alarms, and the panes About and Settings; and the first steps without any run."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from clarinet_tui.text import (
     format_time,
     printable,
     progress_bar,
+    shell_command,
     shorten,
 )
 from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, styled
@@ -168,3 +169,17 @@ def _format_setting(setting: Setting, names: int, width: int) -> Content:
 
 def _format_problem(detail: RunDetails | None) -> list[Content]:
     return [styled((detail.problem, "bad"))] if detail and detail.problem else []
+
+
+DEMO = styled(("Press ", ""), ("D", "live"), (" to watch the demo: a few short runs, about two minutes on a CPU.", ""))
+NEW = styled(("Press ", ""), ("n", "live"), (" to start a run of your own.", ""))
+COMMANDS = (("run", "--headless", "--preset", "smoke", "--method", "basset"), ("demo",))
+NO_RUN = Content("\n").join([styled(("No run to watch yet", "strong")), styled(), DEMO, NEW])
+
+
+def format_welcome(runs_dir: str) -> Content:
+    """Format the first steps in an empty runs directory."""
+    lines = [styled(("No runs yet", "strong")), styled((f"in {runs_dir}", "muted")), styled(), DEMO, NEW, styled()]
+    lines.append(styled(("Or start one in another terminal, and it appears here:", "muted")))
+    lines += [styled((shell_command("clarinet", *words, runs_dir=runs_dir), "live")) for words in COMMANDS]
+    return Content("\n").join(lines)

@@ -131,8 +131,8 @@ class FilterLine(GuardedHandlers, Vertical):
 
         line = self._input
         if line:
-            completion = complete(line.value, line.cursor_position, self._field_values)
-            self._start, self._candidates, self._inserted = completion.start, completion.candidates, None
+            self._start, self._candidates = complete(line.value, line.cursor_position, self._field_values)
+            self._inserted = None
             self._update_hints(line)
 
     def action_complete(self, step: int) -> None:

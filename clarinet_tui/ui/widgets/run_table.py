@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -41,19 +41,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RenderContext:
-    """The current time, and the accuracies so far of running runs."""
-
-    now: float
-    trends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class RunColumn(Column):
     """A column whose cells are rendered for a given width, so that it does not change from page to page."""
 
     growth: int = 0
-    render: Callable[[RunRow, int, RenderContext], list[Span]] = field(kw_only=True)
+    render: Callable[[RunRow, int, float, Sequence[float]], list[Span]] = field(kw_only=True)
+    """Makes a cell from the run, the width, the current time, and the accuracies of a running run so far."""
     applies_to: Callable[[RunRow], bool] | None = None
     """Whether a run has a value in this column; the column is hidden if no run has one."""
     sort: str = ""
@@ -67,7 +60,7 @@ class RunColumn(Column):
         return f"{f'{self.title}{arrow}':{'>' if self.right else '<'}{width}}"
 
 
-def _progress(run: RunRow, width: int, context: RenderContext) -> list[Span]:
+def _progress(run: RunRow, width: int, *_: object) -> list[Span]:
     """A bar with the time left of a live run, else the final state."""
     share = run.progress
     if run.state.is_live and share is not None:
@@ -120,7 +113,7 @@ COLUMNS = (
     _number("target", "target_accuracy", 6, 1, format_percent, "strong", always=True),
     RunColumn(
         "trend",
-        render=lambda run, width, context: [(sparkline(context.trends.get(run.id, ()), width, (0.0, 100.0)), "live")],
+        render=lambda run, width, now, trend: [(sparkline(trend, width, (0.0, 100.0)), "live")],
         least=10,
         drop=8,
         growth=1,
@@ -139,7 +132,7 @@ COLUMNS = (
     _number("took", "seconds", 5, 6, lambda seconds: format_duration(seconds) if seconds else "–", always=True),
     RunColumn(
         "created",
-        render=lambda run, _, context: [(format_age_of(run.created, context.now), "muted")],
+        render=lambda run, width, now, trend: [(format_age_of(run.created, now), "muted")],
         least=7,
         drop=7,
         right=True,
@@ -200,9 +193,11 @@ def fit_run_columns(columns: Sequence[RunColumn], width: int) -> list[tuple[RunC
     return [(columns[position], size) for position, size in fit_columns(columns, full, width).items()]
 
 
-def render_cell(column: RunColumn, run: RunRow, width: int, context: RenderContext) -> list[Span]:
+def render_cell(
+    column: RunColumn, run: RunRow, width: int, now: float = 0.0, trend: Sequence[float] = ()
+) -> list[Span]:
     """Render a printable cell of exactly `width` columns."""
-    return fit_spans(column.render(run, width, context), width, right=column.right)
+    return fit_spans(column.render(run, width, now, trend), width, right=column.right)
 
 
 class RunTable(GuardedHandlers, ScrollView, can_focus=True):
@@ -341,9 +336,9 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
     def _render_run(self, run: RunRow, width: int, style: Style) -> Strip:
         mark = self.get_component_rich_style("runs--selected", partial=True)
         segments = [Segment("┃", style + mark) if run.id in self._selected else Segment(" ", style)]
-        context = RenderContext(self._now(), self._listing.trends)
+        now, trend = self._now(), self._listing.trends.get(run.id, ())
         for column, size in self._fitted:
-            spans = [*render_cell(column, run, size, context), (" ", "")]
+            spans = [*render_cell(column, run, size, now, trend), (" ", "")]
             segments += [Segment(text, self._roles.apply(style, role)) for text, role in spans]
         return Strip(segments).simplify().adjust_cell_length(width, style)
 
