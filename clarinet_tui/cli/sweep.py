@@ -1,5 +1,6 @@
 """`clarinet sweep`: queue a grid of runs."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from clarinet_tui.cli.completion import method_names, task_names
 from clarinet_tui.cli.launch import Launch, confirm_cost, slurm_options
 from clarinet_tui.cli.output import print_json_rows
 from clarinet_tui.queue.requests import place_named
-from clarinet_tui.queue.sweep import Grid, expand_grid, parse_grid, parse_seeds, parse_value
+from clarinet_tui.queue.sweep import expand_grid, parse_grid, parse_seeds, parse_value
 from clarinet_tui.runs.directory import read_toml
 from clarinet_tui.text import shell_command
 from core.config import merge_settings
@@ -46,24 +47,24 @@ def sweep(
         raise InputError("sweep: expected a FILE, or what to train, such as --methods, --tasks, --seeds or --preset")
     content, source = (read_toml(file), str(file)) if file else ({}, "command line")
     jobs = slurm_options(launch.on, launch.slurm, content, source)
-    in_file = parse_grid(content, source)
-    axes = dict(in_file.axes)
+    runs = parse_grid(content, source)
+    axes = dict(runs.axes)
     for text in grid or []:
         name, equals, values = text.partition("=")
         if not equals or not name.strip() or not values.strip():
             raise InputError(f"--grid: expected KEY=A,B, got {text!a}")
         axes[name.strip()] = [parse_value(value) for value in _split(values)]
-    points = Grid(
-        methods=_split(methods) if methods else in_file.methods,
-        tasks=_split(tasks) if tasks else in_file.tasks or [OFFLINE_TASK],
-        seeds=parse_seeds(seeds) if seeds else in_file.seeds,
-        settings=merge_settings(in_file.settings, launch.choose(device=device)),
+    runs = replace(
+        runs,
+        methods=_split(methods) if methods else runs.methods,
+        tasks=_split(tasks) if tasks else runs.tasks or [OFFLINE_TASK],
+        seeds=parse_seeds(seeds) if seeds else runs.seeds,
+        settings=merge_settings(runs.settings, launch.choose(device=device)),
         axes=axes,
-        source=source,
     )
     options = launch.make_options(jobs, priority=priority, retries=retries, share_device=share, paused=paused)
     place = place_named(launch.runs_dir, options.on)
-    configs = expand_grid(points, place.cores(str(points.settings.get("device", "auto")), options))
+    configs = expand_grid(runs, place.cores(str(runs.settings.get("device", "auto")), options))
     if dry_run:
         texts = place.preview(configs, options)
         _output(texts, "\n".join(texts).rstrip("\n") + "\n", launch)
