@@ -59,8 +59,6 @@ class LaunchOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     data_dir: str
     working_directory: str
     """Relative paths in the run's settings start here."""
-    device: str = ""
-    """The requested device: auto, cpu, cuda:0,2 or UUIDs; empty for that of the run's settings."""
     priority: int = 0
     paused: bool = False
     share_device: bool = False
@@ -185,8 +183,8 @@ class Place(Protocol):
         order that users decide on.
         """
 
-    def resume(self, runs: Sequence[RunDirectory], options: LaunchOptions) -> None:
-        """Queue existing runs; each continues from its last checkpoint."""
+    def resume(self, runs: Sequence[RunDirectory], options: LaunchOptions, *, device: str | None = None) -> None:
+        """Queue existing runs; each continues from its last checkpoint, on this device or on that of its settings."""
 
     def last_options(self, run: RunDirectory, options: LaunchOptions) -> LaunchOptions | None:
         """Return `options` with what the place kept of the run's last submission; None if that was elsewhere."""

@@ -59,8 +59,8 @@ def resume(
     Example: clarinet resume 6e3
     """
     runs = select_runs(runs_dir, ids, query)
-    options = LaunchOptions.from_paths(data_dir, device=device or "", retries=retries, slurm=slurm_options(on, slurm))
-    requests.resume(runs, options, same_place=on is None)
+    options = LaunchOptions.from_paths(data_dir, retries=retries, slurm=slurm_options(on, slurm))
+    requests.resume(runs, options, device=device, same_place=on is None)
     for run in runs:
         print(f"{run.id} queued")
 

@@ -75,10 +75,10 @@ class LocalPlace:
             ensure_supervisor(self.runs_dir)
         return runs
 
-    def resume(self, runs: Sequence[RunDirectory], options: LaunchOptions) -> None:
-        if options.device:
-            check_devices_exist([options.device])
-        self._add(runs, [options.device or run.read_config().device for run in runs], options)
+    def resume(self, runs: Sequence[RunDirectory], options: LaunchOptions, *, device: str | None = None) -> None:
+        if device:
+            check_devices_exist([device])
+        self._add(runs, [device or run.read_config().device for run in runs], options)
         ensure_supervisor(self.runs_dir)
 
     def _add(
@@ -86,9 +86,7 @@ class LocalPlace:
     ) -> None:
         """Append runs, in place of abandoned entries of them; raise InputError if one was queued meanwhile."""
         fields = msgspec.structs.asdict(options) | {"added_at": time.time()}
-        entries = [
-            QueueEntry(**fields | {"id": run.id, "device": device}) for run, device in zip(runs, devices, strict=True)
-        ]
+        entries = [QueueEntry(id=run.id, device=device, **fields) for run, device in zip(runs, devices, strict=True)]
         ids = [run.id for run in runs]
 
         def add(queue: Queue) -> Queue:

@@ -37,6 +37,7 @@ class QueueEntry(LaunchOptions, frozen=True, kw_only=True, omit_defaults=True):
 
     id: str
     device: str = "auto"
+    """The requested device: auto, cpu, cuda:0,2 or UUIDs."""
     added_at: float = 0.0
     device_key: str = ""
     """The device on which it was started; empty while it waits."""

@@ -30,7 +30,9 @@ def place_of(runs_dir: Path, run_id: str) -> Place:
     return next((place for place in others if place.has(run_id)), here)
 
 
-def resume(runs: Sequence[RunDirectory], options: LaunchOptions, *, same_place: bool = True) -> None:
+def resume(
+    runs: Sequence[RunDirectory], options: LaunchOptions, *, device: str | None = None, same_place: bool = True
+) -> None:
     """Queue stopped, failed, lost and cancelled runs again; each continues from its last checkpoint.
 
     A run returns to the place where it was, with the options that it had there, unless a device or the options of
@@ -51,8 +53,8 @@ def resume(runs: Sequence[RunDirectory], options: LaunchOptions, *, same_place: 
             raise InputError(
                 f"run {run.id}: has finished: `clarinet clone {run.id}` starts a new run with its settings"
             )
-    if options.on is not here.name or options.device or not same_place:
-        place_named(runs_dir, options.on).resume(runs, options)
+    if options.on is not here.name or device or not same_place:
+        place_named(runs_dir, options.on).resume(runs, options, device=device)
         return
     groups: dict[bytes, tuple[LaunchOptions, list[RunDirectory]]] = {}
     for run in runs:

@@ -107,7 +107,8 @@ class SlurmPlace:
             submission.submit(runs, configs, max_size)
         return runs
 
-    def resume(self, runs: Sequence[RunDirectory], options: LaunchOptions) -> None:
+    def resume(self, runs: Sequence[RunDirectory], options: LaunchOptions, *, device: str | None = None) -> None:
+        """Submit existing runs; `device` is ignored, as Slurm gives each job its own."""
         configs = [run.read_config() for run in runs]
         Submission(self.runs_dir, options).submit(runs, configs, commands.read_max_array_size())
 

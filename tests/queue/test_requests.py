@@ -176,9 +176,9 @@ def test_a_stopped_run_is_queued_again_and_a_finished_one_is_not(
         requests.resume([stopped, finished], launch_options(tmp_path))
     assert order(runs_dir) == []
     with pytest.raises(InputError, match="there is no cuda:0 here"):
-        requests.resume([stopped], launch_options(tmp_path, device="cuda:0"))
+        requests.resume([stopped], launch_options(tmp_path), device="cuda:0")
     assert order(runs_dir) == []
-    requests.resume([stopped], launch_options(tmp_path, device="cuda:1"))
+    requests.resume([stopped], launch_options(tmp_path), device="cuda:1")
     assert read_queue(runs_dir)[stopped.id].device == "cuda:1"
     assert read_state(runs_dir, stopped) == "queued"
     requests.cancel(runs_dir, [stopped.id])
