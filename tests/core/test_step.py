@@ -25,7 +25,7 @@ from core.methods.objectives import complementary_objective
 from core.training.cuda_graph import DeviceNumbers
 from core.training.evaluate import TestSet as LabelledImages
 from core.training.evaluate import evaluate_domain
-from core.training.metric_buffer import MetricBuffer
+from core.training.train import MetricBuffer
 from tests.support.operations import CLASSES, SHAPES, make_algorithm, make_batch
 from tests.support.tiny import tiny_config
 

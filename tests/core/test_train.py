@@ -43,8 +43,7 @@ from core.models.checkpoint import NAME, load
 from core.models.model import initial_model
 from core.networks import Classifier
 from core.training.evaluate import predict_logits
-from core.training.metric_buffer import MetricBuffer
-from core.training.train import train
+from core.training.train import MetricBuffer, train
 from tests.support.tiny import CLASSES, repeatable, steps, tiny_config, tiny_data
 
 DATA = tiny_data()
