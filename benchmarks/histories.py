@@ -71,7 +71,7 @@ def training_events(iterations: int, evaluations: int) -> Iterator[Stepped | Eva
         measured = dict(zip(CHART_METRICS, values, strict=True))
         common: dict[str, Any] = {"iteration": iteration, "epoch": epoch, "adaptation_epoch": epoch}
         common |= {"stage": "clarinet", "seconds": iteration / 100}
-        yield Stepped(**common, measured=measured)
+        yield Stepped(**common, metrics=measured)
         if iteration % every == 0:
             target, source = 80 - 60 * math.exp(-4 * progress), 95 - 60 * math.exp(-6 * progress)
             yield Evaluated(**common, target_accuracy=target, source_accuracy=source)
@@ -106,7 +106,7 @@ def random_step(iteration: int, rng: random.Random) -> Stepped:
         adaptation_epoch=1,
         stage="clarinet",
         seconds=iteration / 2000,
-        measured=measured,
+        metrics=measured,
     )
 
 

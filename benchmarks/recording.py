@@ -88,7 +88,7 @@ def clarinet(folder: Path, iterations: int) -> Costs:
                 epoch=1,
                 adaptation_epoch=None,
                 stage="clarinet",
-                measured=metrics(iteration),
+                metrics=metrics(iteration),
                 seconds=0.1 * iteration,
             )
         )

@@ -22,11 +22,20 @@ def printable(text: str) -> str:
     return "".join(character for character in characters if not unicodedata.category(character).startswith("C"))
 
 
-def shell_command(*arguments: str, runs_dir: Path | str) -> str:
+def shell_command(*arguments: str, runs_dir: Path | str | None) -> str:
     """Return a command that can be pasted into a shell, with --runs-dir if it would not use this directory."""
-    default = os.environ.get("CLARINET_RUNS") or "runs"
-    option = () if str(runs_dir) == default else ("--runs-dir", str(runs_dir))
-    return shlex.join([*arguments, *option])
+    return shlex.join([*arguments, *directory_options(runs_dir)])
+
+
+def directory_options(runs_dir: Path | str | None, data_dir: Path | str | None = None) -> list[str]:
+    """Return --runs-dir and --data-dir with the directories that differ from the defaults; None is the default."""
+    given = (("runs", "CLARINET_RUNS", runs_dir), ("data", "CLARINET_DATA", data_dir))
+    options = (
+        (f"--{name}-dir", str(path))
+        for name, variable, path in given
+        if path is not None and str(path) != (os.environ.get(variable) or name)
+    )
+    return [word for option in options for word in option]
 
 
 def fit_width(text: str, width: int) -> str:

@@ -52,18 +52,18 @@ class StageStarted(Event, frozen=True, kw_only=True, tag="stage"):
 
 
 class Stepped(Event, frozen=True, kw_only=True, tag="step", dict=True):
-    """One iteration: `measured` holds its losses and diagnostics by name (see core.metrics)."""
+    """One iteration: `metrics` holds its losses and diagnostics by name (see core.metrics)."""
 
     iteration: int
     epoch: int
     adaptation_epoch: int | None
     stage: str
-    measured: dict[str, float]
+    metrics: dict[str, float]
 
     @cached_property
     def is_finite(self) -> bool:
         """Whether every metric is finite; tested once for the training loop, the alarms and the journal."""
-        return all(map(math.isfinite, self.measured.values()))
+        return all(map(math.isfinite, self.metrics.values()))
 
 
 class Evaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
@@ -193,6 +193,6 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 def flatten_event(event: Event) -> dict[str, Any]:
     """Return the event as one flat JSON object, with metrics beside the other fields and without labels."""
     fields: dict[str, Any] = msgspec.to_builtins(event)
-    fields.update(fields.pop("measured", {}))
+    fields.update(fields.pop("metrics", {}))
     fields.pop("labels", None)
     return fields

@@ -16,8 +16,7 @@ Indices = NDArray[np.intp]
 class Curve:
     """For each x, in ascending order, the mean, lowest and highest value, and the number of values that are not finite.
 
-    A mean of NaN is a gap, an infinite value an arrow at the edge of the chart. `Curve.through` checks and completes
-    the arrays.
+    A mean of NaN is a gap. `Curve.through` checks and completes the arrays.
     """
 
     x: Floats

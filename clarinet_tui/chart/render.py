@@ -1,6 +1,7 @@
 """Renders a chart as a grid of characters: bins points into dot columns, then draws axes, lines and marks."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,8 @@ class Columns:
     high: Floats
     mean: Floats
     missing: Flags
-    above: Flags
     below: Flags
+    """Values that the scale cannot show."""
     before: tuple[float, float] | None = None
     after: tuple[float, float] | None = None
     """The nearest points outside the x range (column, value): a line without a point inside it is still drawn."""
@@ -52,8 +53,6 @@ def bin_curve(curve: Curve, window: tuple[float, float], count: int) -> Columns:
     """Bin the curve's points within the window into `count` columns."""
     bins = _Bins(curve.x, window, count)
     low, high, mean = (values[bins.points] for values in (curve.low, curve.high, curve.mean))
-    above, below = bins.any(high == np.inf), bins.any(low == -np.inf)
-    low, high, mean = (np.where(np.isinf(values), np.nan, values) for values in (low, high, mean))
     known = ~np.isnan(mean)
     total, number = bins.reduce(np.add, np.where(known, mean, 0.0)), bins.reduce(np.add, known * 1.0)
     return Columns(
@@ -61,8 +60,7 @@ def bin_curve(curve: Curve, window: tuple[float, float], count: int) -> Columns:
         high=bins.reduce(np.fmax, high),
         mean=np.where(number > 0, total / np.fmax(number, 1.0), np.nan),
         missing=bins.any(curve.missing[bins.points] > 0),
-        above=above,
-        below=below,
+        below=np.zeros(count, dtype=np.bool_),
         before=_point(curve, bins.points.start - 1, bins),
         after=_point(curve, bins.points.stop, bins),
     )
@@ -103,7 +101,7 @@ def smooth(columns: Columns, length: float) -> Columns:
 
 def drop_columns(columns: Columns, count: int) -> Columns:
     """Remove the first `count` columns, which only served the smoothing."""
-    cut = {name: getattr(columns, name)[count:] for name in ("low", "high", "mean", "missing", "above", "below")}
+    cut = {name: getattr(columns, name)[count:] for name in ("low", "high", "mean", "missing", "below")}
     before, after = (point and (point[0] - count, point[1]) for point in (columns.before, columns.after))
     earlier = np.flatnonzero(~np.isnan(columns.mean[:count]))
     if earlier.size:
@@ -116,7 +114,7 @@ def to_heights(columns: Columns, scale: Scale) -> Columns:
     if scale.name == "linear":
         return columns
     low, high, mean = (scale.heights(values) for values in (columns.low, columns.high, columns.mean))
-    below = columns.below | np.isneginf(low)
+    below = np.isneginf(low)
     low, high, mean = (np.where(np.isneginf(values), np.nan, values) for values in (low, high, mean))
     anchors = [point and (point[0], scale.height(point[1])) for point in (columns.before, columns.after)]
     before, after = (point if point and np.isfinite(point[1]) else None for point in anchors)
@@ -140,7 +138,7 @@ def covered_spans(columns: Columns) -> tuple[Floats, Floats]:
         positions, values = np.r_[positions, columns.after[0]], np.r_[values, columns.after[1]]
     if not positions.size:
         return columns.low, columns.high
-    empty = np.isnan(columns.mean) & (columns.missing | columns.above | columns.below)
+    empty = np.isnan(columns.mean) & (columns.missing | columns.below)
     breaks = np.r_[0, np.cumsum(empty)]
     low, high = columns.low, columns.high
     grid = np.arange(count, dtype=np.float64)
@@ -391,14 +389,6 @@ def _sparse(filled: Flags, index: int) -> Flags:
 
 
 @dataclass(frozen=True, eq=False)
-class RenderedChart:
-    """The grid, and the position of the plot area in it."""
-
-    grid: CellGrid
-    axes: Axes
-
-
-@dataclass(frozen=True, eq=False)
 class _Trace:
     """A line with its binned values."""
 
@@ -407,6 +397,13 @@ class _Trace:
     raw: Columns
     shown: Columns
     """Smoothed values, or the raw ones without smoothing."""
+
+
+class RenderedChart(NamedTuple):
+    """The grid, and the position of the plot area in it."""
+
+    grid: CellGrid
+    axes: Axes
 
 
 def render_chart(spec: ChartSpec) -> RenderedChart:
@@ -511,13 +508,9 @@ def _marker_columns(mean: Floats, width: int, across: int, index: int, lines: in
 
 
 def _draw_non_finite(grid: CellGrid, axes: Axes, trace: _Trace) -> None:
-    """Draw arrows at the edges for infinite values and values beyond the scale, and × in a separate row for NaN."""
+    """Draw arrows at the lower edge for values that the scale cannot show, and × in a separate row for NaN."""
     raw = trace.raw
-    for flags, row, character in (
-        (raw.above, 0, "▲"),
-        (raw.below, axes.height - 1, "▼"),
-        (raw.missing, axes.missing_row, "×"),
-    ):
+    for flags, row, character in ((raw.below, axes.height - 1, "▼"), (raw.missing, axes.missing_row, "×")):
         if row is not None:
             columns = np.unique(np.flatnonzero(flags) // axes.spec.glyphs.across)
             grid.scatter(np.full(columns.size, row), axes.left + columns, character, line_style(trace.colour_index))

@@ -1,6 +1,5 @@
 """Repairs of `clarinet doctor --repair`. Nothing is deleted: a file that is in the way gets another name."""
 
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ from clarinet_tui.history.reindex import find_mismatches, open_history, reindex
 from clarinet_tui.history.states import update_history
 from clarinet_tui.queue.queue_file import QUEUE_FILE, lock_queue, read_queue
 from clarinet_tui.runs.directory import RunDirectory, list_runs
+from clarinet_tui.runs.files import set_aside
 from clarinet_tui.runs.lock import LockHeldError, is_held_by, is_locked, read_lock_owner
 from clarinet_tui.runs.ownership import find_owner, is_own, own_path
 from clarinet_tui.runs.problems import find_problems
@@ -28,7 +28,7 @@ def repair(runs_dir: Path) -> Iterator[str]:
             try:
                 read_queue(runs_dir)
             except InputError as error:
-                yield f"{error}: renamed to {_set_aside(queue).name}"
+                yield f"{error}: renamed to {set_aside(queue).name}"
     for run in list_runs(runs_dir):
         uid = find_owner(run.path)
         if uid is not None and is_own(uid, runs_dir):
@@ -56,18 +56,8 @@ def _repair_run(run: RunDirectory) -> Iterator[str]:
     for name, problem in find_problems(run):
         path = run.path / name
         if name in DISPENSABLE and not (name == "lock" and is_locked(path)):
-            yield f"run {run.id}: {name}: {problem}: renamed to {_set_aside(path).name}"
+            yield f"run {run.id}: {name}: {problem}: renamed to {set_aside(path).name}"
     owner = read_lock_owner(run.lock)
     if owner is not None and owner.released is None and is_held_by(run.lock, owner) is False:
         with suppress(LockHeldError), run.hold_lock():
             yield f"run {run.id}: released the lock of process {owner.pid} on {owner.host}, which has died"
-
-
-def _set_aside(path: Path) -> Path:
-    """Rename a file or anything else to a free name beside it."""
-    target, count = path.with_name(f"{path.name}.damaged-{int(time.time())}"), 1
-    while target.exists():
-        count += 1
-        target = path.with_name(f"{path.name}.damaged-{int(time.time())}.{count}")
-    path.rename(target)
-    return target

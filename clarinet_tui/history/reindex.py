@@ -12,7 +12,7 @@ from clarinet_tui.history.database import DamagedHistoryError, Database, Outdate
 from clarinet_tui.history.ingest import Progress, ingest_all, ingest_run, no_progress
 from clarinet_tui.history.journal_batches import Position, ReplacedFileError, advance
 from clarinet_tui.runs.directory import RunDirectory, list_runs
-from clarinet_tui.runs.files import UnreadableFileError, open_file
+from clarinet_tui.runs.files import UnreadableFileError, open_file, set_aside
 from clarinet_tui.runs.lock import LockHeldError, hold_lock
 
 POLL_SECONDS = 0.5
@@ -89,7 +89,7 @@ def _replace_content(path: Path, rebuilt: Database) -> None:
     except DamagedHistoryError:
         # Renamed instead of deleted: it may not be a history but some other file of the user.
         with suppress(FileNotFoundError):
-            path.replace(path.with_name(f"{path.name}.damaged-{int(time.time())}"))
+            set_aside(path)
         _remove(path)
     deadline = time.monotonic() + database.BUSY_SECONDS
 

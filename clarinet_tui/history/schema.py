@@ -24,16 +24,7 @@ ITERATION_COLUMNS = (
     "discriminator_rate",
     "samples_per_second",
 )
-EVALUATION_COLUMNS = (
-    "target_accuracy",
-    "source_accuracy",
-    "pseudo_label_accuracy",
-    "target_loss",
-    "source_loss",
-    "complementary_risk",
-    "target_entropy",
-    "target_information",
-)
+EVALUATION_COLUMNS = tuple(name for name, metric in METRICS.items() if metric.level == "evaluation")
 """Metrics with a column; any other metric is stored in the column `other`."""
 SAMPLE_COLUMNS = ("gpu_use", "gpu_memory", "gpu_memory_peak", "power", "temperature", "energy", "cpu", "memory")
 

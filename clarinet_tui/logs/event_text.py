@@ -37,8 +37,8 @@ def _describe(event: Event, iterations_total: int, run_id: str, runs_dir: Path |
         case StageStarted():
             return f"stage {event.index}: {event.stage}"
         case Stepped():
-            names = [name for name in shown_in("log") if name in event.measured]
-            losses = ", ".join(f"{name.replace('_', ' ')} {event.measured[name]:.3f}" for name in names)
+            names = [name for name in shown_in("log") if name in event.metrics]
+            losses = ", ".join(f"{name.replace('_', ' ')} {event.metrics[name]:.3f}" for name in names)
             return f"iteration {event.iteration} of {iterations_total or '?'}, epoch {event.epoch}: {losses}"
         case Evaluated():
             result = format_accuracies(event.target_accuracy, event.source_accuracy)

@@ -117,7 +117,7 @@ def nest(name: str, value: Any) -> dict[str, Any]:
 
 
 def run_command(
-    settings: Mapping[str, Any], *options: str, headless: bool = True, runs_dir: Path | str = "runs"
+    settings: Mapping[str, Any], *options: str, headless: bool = True, runs_dir: Path | str | None = None
 ) -> str:
     """Return the command that trains one run, without the queue unless `headless` is false."""
     words = ["clarinet", "run", *(["--headless"] if headless else []), *_format_flags(settings), *options]

@@ -8,6 +8,7 @@ import fcntl
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,6 +51,15 @@ def open_append(path: Path, mode: int = OWN_FILE) -> int:
     """Return a descriptor that appends, and can be read as well."""
     with as_input_error(path):
         return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file, or anything else, to a free name beside it; return that name."""
+    stem, count = f"{path.name}.damaged-{int(time.time())}", 1
+    while (target := path.with_name(stem if count == 1 else f"{stem}.{count}")).exists():
+        count += 1
+    path.rename(target)
+    return target
 
 
 @contextmanager

@@ -55,7 +55,7 @@ class IterationFormatter:
 
     def format(self, event: Stepped) -> bytes:
         """Return the iteration's line, preceded by a line of columns if the current ones do not fit."""
-        measured = event.measured
+        measured = event.metrics
         names = tuple(measured)
         epoch = (event.epoch, event.adaptation_epoch, event.stage)
         is_finite = event.is_finite and math.isfinite(event.seconds)
@@ -112,7 +112,7 @@ def _known_fields() -> type[msgspec.Struct]:
     types: dict[str, Any] = {"event": str, "time": Number, "tag": str, "note": str, "attempt": str}
     for event in Event.__subclasses__():
         types |= {field.name: _stored_type(field.type) for field in msgspec.structs.fields(event)}
-    for name in ("measured", "labels"):  # not stored under these names
+    for name in ("metrics", "labels"):  # not stored under these names
         del types[name]
     return msgspec.defstruct("KnownFields", [(name, type_ | None, None) for name, type_ in types.items()])
 

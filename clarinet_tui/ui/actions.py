@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note, validat
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import as_input_error
 from clarinet_tui.runs.ownership import is_read_only
+from clarinet_tui.text import directory_options
 from core.errors import InputError
 from core.files import replace_file
 
@@ -143,11 +143,7 @@ class RunActions:
 
     def add_directories(self, command: str, *, data: bool = True) -> str:
         """Append the directory options that differ from their defaults; `data` is off for commands without data."""
-        options = []
-        if str(self.runs_dir) != (os.environ.get("CLARINET_RUNS") or "runs"):
-            options += ["--runs-dir", str(self.runs_dir)]
-        if data and str(self.data_dir) != (os.environ.get("CLARINET_DATA") or "data"):
-            options += ["--data-dir", str(self.data_dir)]
+        options = directory_options(self.runs_dir, self.data_dir if data else None)
         return f"{command} {shlex.join(options)}" if options else command
 
     def make_form(self, run: str) -> ActionResult:

@@ -65,7 +65,7 @@ def replay(arguments: argparse.Namespace) -> Replay:
             case PseudoLabelled():
                 result.pseudo_label_hash = event.label_hash
             case Stepped():
-                result.iterations[event.iteration] = event.measured
+                result.iterations[event.iteration] = event.metrics
     return result
 
 

@@ -232,7 +232,7 @@ class AlarmMonitor:
         return NO_ALARMS
 
     def _step(self, event: Stepped) -> Sequence[Alarmed]:
-        measured, window = event.measured, self._window
+        measured, window = event.metrics, self._window
         if self._first is not None:
             self._first.append(measured)
             if len(self._first) == FIRST:

@@ -130,7 +130,7 @@ class CapturedStep:
             return self._numbers.with_numbers(self._metrics)
 
 
-class Snapshot:
+class SavedState:
     """The state of an algorithm, restored into the same memory."""
 
     def __init__(self, algorithm: Algorithm) -> None:
@@ -181,7 +181,7 @@ class IterationRunner:
     def _capture(self, phase: str, batch: Batch, iteration: int) -> None:
         """Add a graph that computes what the eager step does, or give up graphs and note the reason."""
         assert self._make_graph
-        before = Snapshot(self._algorithm)
+        before = SavedState(self._algorithm)
         try:
             captured = CapturedStep(self._numbers, self._make_graph(), batch, iteration)
             before.restore()
@@ -197,13 +197,13 @@ class IterationRunner:
         finally:
             before.restore()
 
-    def _check(self, captured: CapturedStep, before: Snapshot, batch: Batch, iteration: int) -> None:
+    def _check(self, captured: CapturedStep, before: SavedState, batch: Batch, iteration: int) -> None:
         """Compare a replay with the eager step at another λ and other rates: no number may be fixed in the graph."""
         results = []
         for run in (self._algorithm.iterate, captured.run):
             metrics = run(batch, iteration)
             copied = {name: value.detach().clone() for name, value in metrics.on_device.items()}
-            results.append((Snapshot(self._algorithm), copied, metrics.on_host))
+            results.append((SavedState(self._algorithm), copied, metrics.on_host))
             before.restore()
         (eager, eager_metrics, eager_numbers), (replayed, replayed_metrics, replayed_numbers) = results
         for old, expected, ours in zip(before.values, eager.values, replayed.values, strict=True):

@@ -218,7 +218,7 @@ class MetricBuffer:
                 adaptation_epoch=stage.adaptation_epoch_of(epoch),
                 stage=stage.spec.name,
                 seconds=added,
-                measured=dict(zip(self._names, numbers, strict=True)) | on_host | {"samples_per_second": speed},
+                metrics=dict(zip(self._names, numbers, strict=True)) | on_host | {"samples_per_second": speed},
             )
             self.pending.append(event)
         self._rows.clear()
@@ -432,7 +432,7 @@ class Session:
             event = self.metrics.pending.popleft()
             yield event
             if not event.is_finite and self.config.on_nan == "fail":
-                measured = event.measured.items()
+                measured = event.metrics.items()
                 values = ", ".join(f"{name} is {value}" for name, value in measured if not math.isfinite(value))
                 failed = Failed(
                     iteration=event.iteration,

@@ -96,15 +96,6 @@ def test_a_missing_point_is_a_gap_and_marked_also_among_many() -> None:
     assert "×" * 50 in "".join(text)
 
 
-def test_infinite_values_are_arrows_at_the_edge() -> None:
-    y = np.linspace(1, 2, 1000)
-    y[300], y[700] = np.inf, -np.inf
-    text = plot_of(Curve.through(X, y))
-    assert "▲" in text[0]
-    assert any("▼" in row for row in text[-3:])
-    assert "▼" not in text[0]
-
-
 def test_empty_chart_draws_only_axes() -> None:
     for lines in ((), (Curve.through([], []),)):
         text = rows_of(*lines)

@@ -117,8 +117,8 @@ def test_only_adaptation_changes_images(settings: dict[str, Any]) -> None:
     plain, changed = (
         steps(list(train(tiny_config("basset", **common | more), data=tiny_data()))) for more in ({}, settings)
     )
-    warm_up = [step.iteration for step in plain if "lambda" not in step.measured]
-    losses = [[step.measured["complementary_loss"] for step in run] for run in (plain, changed)]
+    warm_up = [step.iteration for step in plain if "lambda" not in step.metrics]
+    losses = [[step.metrics["complementary_loss"] for step in run] for run in (plain, changed)]
 
     assert warm_up == [1, 2, 3]
     assert losses[0][:3] == losses[1][:3]

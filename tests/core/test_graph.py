@@ -16,7 +16,7 @@ from core.errors import InputError
 from core.events import Event, Finished, Noticed
 from core.methods.algorithm import Algorithm, StepMetrics
 from core.training import cuda_graph
-from core.training.cuda_graph import CudaGraph, IterationRunner, Snapshot, choose_iterate
+from core.training.cuda_graph import CudaGraph, IterationRunner, SavedState, choose_iterate
 from core.training.train import train
 from tests.support.operations import make_algorithm, make_batch
 from tests.support.tiny import steps, tiny_config, tiny_data
@@ -104,7 +104,7 @@ def use_graphs(monkeypatch: pytest.MonkeyPatch, make_graph: Callable[[], Tape], 
 
 def losses(events: list[Event]) -> list[dict[str, float]]:
     return [
-        {name: value for name, value in step.measured.items() if name != "samples_per_second"} for step in steps(events)
+        {name: value for name, value in step.metrics.items() if name != "samples_per_second"} for step in steps(events)
     ]
 
 
@@ -246,7 +246,7 @@ def test_a_snapshot_restores_everything_into_the_same_memory() -> None:
     first = algorithm.problem.stage_plan.last_iteration - 3
     algorithm.iterate(batch, first)
     before, places = flat_state(algorithm), [tensor.data_ptr() for tensor in algorithm.classifier.parameters()]
-    snapshot = Snapshot(algorithm)
+    snapshot = SavedState(algorithm)
     algorithm.iterate(batch, first + 1)
     assert any(not torch.equal(*pair) for pair in zip(before, flat_state(algorithm), strict=True))
     snapshot.restore()

@@ -63,8 +63,8 @@ def test_float16_trains_like_float32_and_resumes_exactly(tmp_path: Path) -> None
     config = tiny_config("clarinet", precision="fp16", epochs=1)
     expected = steps(list(train(config, data=data)))
     reference = steps(list(train(tiny_config("clarinet", epochs=1), data=data)))
-    assert expected[0].measured["complementary_loss"] == pytest.approx(
-        reference[0].measured["complementary_loss"], rel=1e-2
+    assert expected[0].metrics["complementary_loss"] == pytest.approx(
+        reference[0].metrics["complementary_loss"], rel=1e-2
     )
     calls = iter([False, False, True])
     before = list(train(config, data=data, checkpoint_dir=tmp_path, should_stop=lambda: next(calls)))

@@ -97,7 +97,7 @@ def test_domains_share_batch_norm_or_not() -> None:
         config = tiny_config(network="convnet", dropout=False, batch_norm=batch_norm, warmup_target=warmup_target)
         stopped = iter([False, True])
         events = list(train(config, data=data, should_stop=lambda: next(stopped)))
-        return steps(events)[0].measured["complementary_loss"]
+        return steps(events)[0].metrics["complementary_loss"]
 
     assert first_loss("separate", True) == pytest.approx(first_loss("separate", False))
     assert first_loss("shared", True) != pytest.approx(first_loss("separate", True))

@@ -45,9 +45,9 @@ def test_speed_after_resuming_counts_only_this_attempt(tmp_path: Path) -> None:
     config = tiny_config()
     clock = itertools.count(step=10.0)
     before = steps(run(config, tmp_path, should_stop=stop_after(6), clock=lambda: next(clock)))
-    speeds = [step.measured["samples_per_second"] for step in before]
+    speeds = [step.metrics["samples_per_second"] for step in before]
     after = steps(run(config, tmp_path, resume=True, clock=lambda: next(clock)))
-    assert after[0].measured["samples_per_second"] > min(speeds) / 2
+    assert after[0].metrics["samples_per_second"] > min(speeds) / 2
 
 
 @pytest.mark.parametrize("method", METHODS)

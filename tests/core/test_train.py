@@ -72,8 +72,8 @@ def test_every_iteration_is_yielded_once_and_in_order(method: str) -> None:
     assert finished.target_accuracy == evaluations[-1].target_accuracy
     assert [e.stage for e in events if isinstance(e, StageStarted)] == started.stages
     for step in steps(events):
-        assert set(step.measured) <= set(METRICS)
-        assert all(type(value) is float for value in step.measured.values())
+        assert set(step.metrics) <= set(METRICS)
+        assert all(type(value) is float for value in step.metrics.values())
     for before, after in pairwise(events):
         if isinstance(after, Evaluated):
             assert isinstance(before, Stepped)
@@ -88,12 +88,12 @@ def test_metrics_of_clarinet_in_each_phase() -> None:
     warm, adapting = {"complementary_loss", "least_class_loss", "ascended"}, {"adversarial_loss", "lambda", "entropy"}
     strengths = []
     for step in steps(events_of(tiny_config(lambda_horizon=50))):
-        assert warm <= set(step.measured)
+        assert warm <= set(step.metrics)
         if step.adaptation_epoch is None:
-            assert not adapting & set(step.measured)
+            assert not adapting & set(step.metrics)
         else:
-            assert adapting | {"discriminator_accuracy"} <= set(step.measured)
-            strengths.append(step.measured["lambda"])
+            assert adapting | {"discriminator_accuracy"} <= set(step.metrics)
+            strengths.append(step.metrics["lambda"])
     expected = [2 / (1 + np.exp(-10 * i / 50)) - 1 for i in range(1, len(strengths) + 1)]
     assert strengths == pytest.approx(expected, abs=1e-12)
 
@@ -112,7 +112,7 @@ def test_rates_fall_linearly_within_each_phase(method: str) -> None:
     config = tiny_config(method, rate_decay="linear")
     phases: dict[tuple[str, bool], list[float]] = {}
     for step in steps(events_of(config)):
-        phases.setdefault((step.stage, step.adaptation_epoch is None), []).append(step.measured["classifier_rate"])
+        phases.setdefault((step.stage, step.adaptation_epoch is None), []).append(step.metrics["classifier_rate"])
     assert len(phases) == (2 if method == "clarinet" else 3)
     for (stage, _), rates in phases.items():
         first = config.stage1.rate if stage == "gac" else config.classifier_rate
@@ -237,7 +237,7 @@ def test_speed_counts_the_wait_for_the_device() -> None:
     for iteration in (1, 2):
         buffer.add(stage, iteration, iteration / 2, StepMetrics({"x": torch.zeros(())}, {}))
     buffer.fetch(stage)
-    assert [event.measured["samples_per_second"] for event in buffer.pending] == [2 * 2 * 8 / 10] * 2
+    assert [event.metrics["samples_per_second"] for event in buffer.pending] == [2 * 2 * 8 / 10] * 2
 
 
 @pytest.mark.parametrize("method", ["gac+dan", "gac+dann", "gac+cdan-e"])
@@ -332,16 +332,16 @@ def test_custom_shape_trains_in_bf16() -> None:
 def test_compiled_networks_give_the_same_numbers() -> None:
     config = tiny_config(epochs=1)
     eager, compiled = (steps(events_of(c)) for c in (config, msgspec.structs.replace(config, compile=True)))
-    assert {"adversarial_loss", "discriminator_accuracy"} <= compiled[-1].measured.keys()
+    assert {"adversarial_loss", "discriminator_accuracy"} <= compiled[-1].metrics.keys()
     for one, other in zip(eager, compiled, strict=True):
-        for name in one.measured.keys() - {"samples_per_second"}:
-            assert other.measured[name] == pytest.approx(one.measured[name], abs=1e-4), (name, one.iteration)
+        for name in one.metrics.keys() - {"samples_per_second"}:
+            assert other.metrics[name] == pytest.approx(one.metrics[name], abs=1e-4), (name, one.iteration)
 
 
 @pytest.mark.parametrize("loss", ["free", "non-negative", "forward", "pairwise"])
 def test_every_complementary_loss_trains(loss: str) -> None:
     events = events_of(tiny_config("gac", complementary_loss=loss))
-    measured = steps(events)[0].measured
+    measured = steps(events)[0].metrics
     assert "complementary_loss" in measured
     assert "ascended" not in measured
 

@@ -169,7 +169,7 @@ def compare(
     """Compare the metrics and weights of both, and return the transcription's metrics."""
     expected = []
     for event, metrics in zip(trained.steps, transcribed, strict=True):
-        measured = {name: value for name, value in event.measured.items() if name not in UNPREDICTED}
+        measured = {name: value for name, value in event.metrics.items() if name not in UNPREDICTED}
         assert measured == pytest.approx(metrics, rel=0, abs=tolerance), f"iteration {event.iteration}"
         expected.append(metrics)
     for name, ours in (("classifier", fg), ("discriminator", d)):

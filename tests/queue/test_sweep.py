@@ -122,3 +122,10 @@ def test_a_string_that_looks_like_a_number_stays_a_string(name: str) -> None:
 
     arguments = shlex.split(run_command({"name": name}))
     assert parse_pair(arguments[arguments.index("--set") + 1]) == {"name": name}
+
+
+def test_run_command_names_no_directory_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLARINET_RUNS", "elsewhere")
+    assert run_command({"seed": 1}) == "clarinet run --headless --seed 1"
+    assert run_command({"seed": 1}, runs_dir="elsewhere") == "clarinet run --headless --seed 1"
+    assert run_command({"seed": 1}, runs_dir="runs") == "clarinet run --headless --seed 1 --runs-dir runs"

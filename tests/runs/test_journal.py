@@ -26,7 +26,7 @@ STEPS = st.builds(
     adaptation_epoch=st.none() | st.integers(0, 10**6),
     stage=st.text(max_size=8),
     seconds=st.floats(0, 1e6, width=32),
-    measured=st.dictionaries(NAMES, FLOAT32, max_size=5),
+    metrics=st.dictionaries(NAMES, FLOAT32, max_size=5),
 )
 NOTICES = st.builds(Noticed, iteration=st.integers(0, 2**40), message=st.text(), seconds=st.just(1.5))
 EVENTS = st.lists(STEPS | NOTICES, max_size=20)

@@ -64,7 +64,7 @@ def started(**fields: Any) -> Started:
 def step(iteration: int, measured: dict[str, float] | None = None, **fields: Any) -> Stepped:
     defaults: dict[str, Any] = {"epoch": iteration // 100, "adaptation_epoch": None, "stage": "clarinet"}
     measured = {"complementary_loss": iteration / 4} if measured is None else measured
-    defaults |= {"seconds": iteration / 64, "measured": measured}
+    defaults |= {"seconds": iteration / 64, "metrics": measured}
     return Stepped(iteration=iteration, **defaults | fields)
 
 

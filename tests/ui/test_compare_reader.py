@@ -29,7 +29,7 @@ print("scipy" in sys.modules)
 def step(iteration: int) -> Stepped:
     measured = {"complementary_loss": 0.5}
     return Stepped(
-        iteration=iteration, epoch=6, adaptation_epoch=6, stage="clarinet", seconds=iteration * 0.1, measured=measured
+        iteration=iteration, epoch=6, adaptation_epoch=6, stage="clarinet", seconds=iteration * 0.1, metrics=measured
     )
 
 

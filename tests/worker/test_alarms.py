@@ -59,7 +59,7 @@ def test_ascent_alarm_starts_and_ends_once() -> None:
 def test_alarm_does_not_change_between_its_limits() -> None:
     between = [step(n, {"complementary_loss": 1.0, "ascended": float(n % 10 > 0)}) for n in range(1, WINDOW + 1)]
     assert alarms_of([stage(), *between]) == []
-    again = [step(WINDOW + n, one.measured) for n, one in enumerate(between)]
+    again = [step(WINDOW + n, one.metrics) for n, one in enumerate(between)]
     assert alarms_of([stage(), *steps(WINDOW, ascended=1.0), *again]) == [("ascent", False, WINDOW)]
 
 
@@ -174,7 +174,7 @@ def recorded(name: str, folder: Path) -> Iterator[Event]:
         if record["event"] == "step":
             place = {field: record[field] for field in ("iteration", "epoch", "adaptation_epoch", "stage")}
             measured = {field: record[field] for field in record.keys() - place.keys() - {"event"}}
-            yield Stepped(**place, measured=measured)
+            yield Stepped(**place, metrics=measured)
         elif record["event"] != "finished":
             yield msgspec.convert(record, Started | StageStarted | Evaluated | Resumed)
 

@@ -19,7 +19,7 @@ RUN = RunDirectory(Path("runs"), "abc")
 
 def stepped(iteration: int, loss: float = 0.5) -> Stepped:
     return Stepped(
-        iteration=iteration, epoch=1, adaptation_epoch=None, stage="gac", measured={"complementary_loss": loss}
+        iteration=iteration, epoch=1, adaptation_epoch=None, stage="gac", metrics={"complementary_loss": loss}
     )
 
 

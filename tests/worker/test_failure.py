@@ -30,7 +30,7 @@ def fail(error: Exception) -> None:
 
 
 def test_fields_of_a_failure() -> None:
-    last = Stepped(iteration=7, epoch=1, adaptation_epoch=None, stage="gac", measured={}, seconds=2.5)
+    last = Stepped(iteration=7, epoch=1, adaptation_epoch=None, stage="gac", metrics={}, seconds=2.5)
     failed = make_failed(catch(lambda: fail(RuntimeError("mat1 and mat2\n  cannot be multiplied"))), last)
     assert (failed.iteration, failed.seconds, failed.kind) == (7, 2.5, "RuntimeError")
     assert failed.message == "RuntimeError: mat1 and mat2 cannot be multiplied"

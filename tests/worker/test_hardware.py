@@ -225,7 +225,7 @@ def test_samples_and_iterations_of_two_threads_are_all_written(tmp_path: Path) -
     journal.append(started())
     thread.start()
     for number in range(1, 2001):
-        journal.append(Stepped(iteration=number, epoch=1, adaptation_epoch=1, stage="train", measured={"loss": 1.0}))
+        journal.append(Stepped(iteration=number, epoch=1, adaptation_epoch=1, stage="train", metrics={"loss": 1.0}))
     thread.join()
     journal.close()
     assert journal.pending_bytes == 0

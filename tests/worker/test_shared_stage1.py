@@ -50,7 +50,7 @@ class Run:
         return event
 
     def step(self, stage: str) -> None:
-        self.sharing.process_event(Stepped(iteration=4, epoch=1, adaptation_epoch=None, stage=stage, measured={}))
+        self.sharing.process_event(Stepped(iteration=4, epoch=1, adaptation_epoch=None, stage=stage, metrics={}))
 
 
 def stage1_directory(runs_dir: Path) -> Stage1Directory:

@@ -54,7 +54,7 @@ def _chart(panel: Panel, width: int, glyphs: GlyphSet, palette: str) -> Iterator
             references.append(ReferenceLine(curve.published, colour_index=curve.colour_index))
         if curve.filled and not panel.has_error_bars and len(panel.curves) <= MAXIMUM_BANDS:
             references.append(curve)
-    chart = render_chart(
+    grid, _ = render_chart(
         ChartSpec(
             width=max(20, width),
             height=HEIGHT,
@@ -70,7 +70,7 @@ def _chart(panel: Panel, width: int, glyphs: GlyphSet, palette: str) -> Iterator
         index = curve.colour_index
         styles |= {line_style(index): colour(index, palette)}
         styles |= dict.fromkeys((faint_style(index), band_style(index)), f"dim {colour(index, palette)}")
-    for spans in chart.grid.spans():
+    for spans in grid.spans():
         yield Text.assemble(*((text, styles.get(style % TINT, "dim")) for text, style in spans))
 
 

@@ -162,7 +162,7 @@ class LiveScreen(RunActionScreen):
         about = run_text.format_overview(run, self.state.now())
         if len(self._charts.runs) > 1:  # a list of them with the markers and colours of their lines
             palette = theme_palette(self.app.current_theme)
-            signs = [(marker(slot), colour(slot, palette)) for slot in range(len(self._charts.runs))]
+            signs = [(marker(index), colour(index, palette)) for index in range(len(self._charts.runs))]
             about = metrics_text.format_runs(self._charts.runs, run.id, signs, side)
         self.set_text("#live-title", run_text.format_title(run))
         self.set_text("#live-progress", run_text.format_run_progress(run, width - 2))

@@ -1,7 +1,7 @@
 """The chart as a Textual widget: its header with legend and badges, its styles, keys, mouse and messages."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -142,10 +142,7 @@ def theme_palette(theme: Theme) -> str:
 
 SMOOTHINGS = (0.0, 0.01, 0.03, 0.1)
 """Time constants of the smoothing, as shares of the width."""
-SPEC_FIELDS = (
-    *("lines", "references", "scale_only", "marks", "scale", "smoothing", "crosshair"),
-    *("glyphs", "x_name", "x_is_time", "x_labels"),
-)
+SPEC_FIELDS = tuple({field.name for field in fields(ChartSpec)} - {"width", "height", "x_range", "y_range"})
 """The attributes of a widget that are passed to `ChartSpec` as they are."""
 RENDERED = (*SPEC_FIELDS, "title", "view", "x_range", "y_range", "min_header_rows", "empty_text", "remark")
 """All attributes that a rendered chart depends on."""
@@ -269,14 +266,14 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
             y_range=self.y_range if self.scale == "linear" else None,
             **{name: getattr(self, name) for name in SPEC_FIELDS},
         )
-        chart = render_chart(spec)
-        self.axes = chart.axes
+        grid, axes = render_chart(spec)
+        self.axes = axes
         if not any(line.x.size for line in self.lines):
-            text = self.empty_text[: chart.axes.width]
-            column = chart.axes.left + (chart.axes.width - len(text)) // 2
-            chart.grid.write(chart.axes.height // 2, column, text, LABEL)
+            text = self.empty_text[: axes.width]
+            column = axes.left + (axes.width - len(text)) // 2
+            grid.write(axes.height // 2, column, text, LABEL)
         styles = make_styles(self, self.lines, self.references)
-        lines = ([Segment(text, styles[style]) for text, style in row if text] for row in (*rows, *chart.grid.spans()))
+        lines = ([Segment(text, styles[style]) for text, style in row if text] for row in (*rows, *grid.spans()))
         self._strips = [Strip(segments).adjust_cell_length(width, styles[PLAIN]) for segments in lines]
 
     @property

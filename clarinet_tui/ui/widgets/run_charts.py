@@ -36,22 +36,22 @@ def make_lines(run: RunCurves, metrics: dict[str, Metric], axis: Axis) -> tuple[
     lines = []
     has_surrogate = "surrogate_loss" in metrics and has_values(run, "surrogate_loss")
     hidden = "complementary_loss" if has_surrogate else ""
-    for slot, metric in enumerate(metrics.values()):
+    for index, metric in enumerate(metrics.values()):
         if has_values(run, metric.name) and metric.name != hidden:
             curve = run.series[metric.name]
             line = curve.along(run.axis_map.to_axis(axis, curve.x))
-            lines.append(replace(line, name=metric.label, colour_index=slot))
+            lines.append(replace(line, name=metric.label, colour_index=index))
     return tuple(lines)
 
 
 def overlay_lines(runs: Sequence[RunCurves], metric: str, axis: Axis, front: str) -> tuple[Curve, ...]:
     """Return one metric of several runs, a colour and a marker for each; the run `front` is on top."""
     lines = []
-    for slot, run in enumerate(runs):
+    for index, run in enumerate(runs):
         if has_values(run, metric):
             x = run.axis_map.to_axis(axis, run.series[metric].x)
             name = f"{run.run.id} {run.run.method or '?'} {format_seed(run.run.seed)}"
-            line = Curve.through(x, run.series[metric].mean, name=name, colour_index=slot)
+            line = Curve.through(x, run.series[metric].mean, name=name, colour_index=index)
             lines.append((run.run.id != front, line))
     return tuple(line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
@@ -172,7 +172,7 @@ class RunCharts(GuardedHandlers, Vertical):
         self._draw()
 
     def _has_axis(self, axis: Axis) -> bool:
-        return any(line.x.size for curves in self.runs for line in make_lines(curves, LOSSES, axis))
+        return any(np.isfinite(curves.axis_map.values[axis]).sum() > 1 for curves in self.runs)
 
     def _reset_views(self) -> None:
         for chart in (self.loss, self.accuracy):
