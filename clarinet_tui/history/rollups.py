@@ -5,9 +5,7 @@ batches in which a journal was read, and a rebuilt history equals an incremental
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -38,19 +36,20 @@ def rebuild(connection: sqlite3.Connection, run: str, first: int, last: int, met
     names = set(metrics)
     lowest, highest = first // BASE, last // BASE
     known = [name for name in ITERATION_COLUMNS if name in names]
-    selected = "".join(f', "{name}"' for name in known)
+    aggregates = "".join(f', min("{name}"), max("{name}"), total("{name}"), count("{name}")' for name in known)
     cursor = connection.cursor()
     cursor.row_factory = None
     cursor.execute(
-        f"""SELECT iteration / {BASE}, other{selected} FROM iterations
-        WHERE run = ? AND iteration >= ? AND iteration < ? ORDER BY iteration""",
+        f"""SELECT iteration / {BASE} AS bucket, group_concat(other, char(10)){aggregates} FROM iterations
+        WHERE run = ? AND iteration >= ? AND iteration < ? GROUP BY bucket""",
         (run, lowest * BASE, (highest + 1) * BASE),
     )
     rollups: list[tuple[Any, ...]] = []
-    for bucket, rows in groupby(cursor, key=itemgetter(0)):
-        _, others, *values = zip(*rows, strict=True)
-        columns = dict(zip(known, values, strict=True))
-        rollups += ((run, metric, bucket, *numbers) for metric, *numbers in _summarize(others, columns))
+    for bucket, others, *numbers in cursor:
+        summaries = {name: (*numbers[4 * at : 4 * at + 4], 0) for at, name in enumerate(known)}
+        if others:
+            _add_others(summaries, msgspec.json.Decoder().decode_lines(others))
+        rollups += ((run, metric, bucket, *summary) for metric, summary in summaries.items() if any(summary[3:]))
     connection.executemany(INSERT + "VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)", rollups)
     for level in range(2, LEVELS + 1):
         lowest, highest = lowest // RATIO, highest // RATIO
@@ -67,19 +66,20 @@ def delete_after(connection: sqlite3.Connection, run: str, iteration: int) -> se
     return metrics
 
 
-def _summarize(others: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Yield each metric of some iterations; in the column `other`, values that are not finite are texts."""
-    other_values: dict[str, list[Any]] = {}
-    for other in filter(None, others):
-        for name, value in msgspec.json.decode(other).items():
-            other_values.setdefault(name, []).append(value)
-    for metric in {**columns, **other_values}:
-        column, missing = columns.get(metric, ()), 0
-        finite = [value for value in column if value is not None] if None in column else column
-        if metric in other_values:
-            missing = sum(isinstance(value, str) for value in other_values[metric])
-            finite = [*finite, *(value for value in other_values[metric] if not isinstance(value, str))]
-        if finite:
-            yield metric, min(finite), max(finite), float(sum(finite)), len(finite), missing
-        elif missing:
-            yield metric, None, None, 0.0, 0, missing
+def _add_others(summaries: dict[str, tuple[Any, ...]], others: Iterable[Mapping[str, Any]]) -> None:
+    """Add the metrics of the column `other`, in which values that are not finite are texts."""
+    values: dict[str, list[Any]] = {}
+    for other in others:
+        for name, value in other.items():
+            values.setdefault(name, []).append(value)
+    for name, found in values.items():
+        low, high, total, count, _ = summaries.get(name, (None, None, 0.0, 0, 0))
+        finite = [value for value in found if not isinstance(value, str)]
+        extremes = [*finite, *(value for value in (low, high) if value is not None)]
+        summaries[name] = (
+            min(extremes, default=None),
+            max(extremes, default=None),
+            total + float(sum(finite)),
+            count + len(finite),
+            len(found) - len(finite),
+        )
