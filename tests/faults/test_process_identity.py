@@ -102,7 +102,9 @@ def test_a_process_with_the_workers_old_pid_is_not_signalled(runs: Path) -> None
 def test_a_copied_directory_signals_no_process_of_the_original(runs: Path, tmp_path: Path) -> None:
     run, copies = make_fault_run(runs, "one", "steps=100000"), tmp_path / "copies"
     with unqueued_worker(run) as process, hold_lock(runs / SUPERVISOR_LOCK, "the queue"):
+        process.send_signal(signal.SIGSTOP)  # no file is written while it is copied
         shutil.copytree(runs, copies)
+        process.send_signal(signal.SIGCONT)
         copy, worker = RunDirectory(copies, "one"), find_worker(run)
         assert worker is not None
         assert worker.pid == process.pid
