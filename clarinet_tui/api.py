@@ -1,7 +1,6 @@
 """Read results from Python: plain dictionaries and numpy arrays, ready for pandas."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -66,13 +65,14 @@ class History:
 
         Args:
             query: Conditions as for `clarinet ls`; empty for all runs.
-            sort: The key to sort by, such as `created`, `target_accuracy` or `seconds`. Runs without a value come last.
+            sort: The key to sort by, such as `created`, `target_accuracy` or `classifier_rate`. Runs without a value
+                come last.
             descending: Whether the greatest value comes first.
             limit: The maximum number of runs; None for all.
 
         Returns:
-            A dictionary for each run, all with the same keys. Times are Unix seconds, accuracies percent; `seconds` is
-            the training time.
+            A dictionary for each run: what was recorded, then its settings by name, such as `classifier_rate` and
+            `stage1.epochs`. Times are Unix seconds, accuracies percent; `seconds` is the training time.
 
         Raises:
             InputError: The query is invalid, or runs cannot be sorted by that key.
@@ -83,7 +83,7 @@ class History:
         """
         limit = -1 if limit is None else limit
         rows = queries.list_runs(self._db, query, sort=sort, descending=descending, limit=limit)
-        return [asdict(row) | {"state": str(row.state)} for row in rows]
+        return [row.as_object() for row in rows]
 
     def config(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Return all settings of a run; `stage1` is a dictionary.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -214,7 +213,7 @@ def comparison_object(comparison: Comparison) -> dict[str, Any]:
     return {
         "selection": comparison.rule,
         "selection_means": comparison.rule_description,
-        "runs": [asdict(row) for row in comparison.runs],
+        "runs": [row.as_object() for row in comparison.runs],
         "sides": msgspec.to_builtins(sides),
         "differences": differences,
         "unmatched": list(comparison.unmatched),

@@ -103,7 +103,18 @@ def sort_fields(incomplete: str) -> Items:
     from clarinet_tui.history.queries import SORT_ALIASES, SORT_FIELDS
 
     names = sorted(SORT_FIELDS | SORT_ALIASES.keys())
-    return _matching(incomplete, ((name, SORT_ALIASES.get(name, "")) for name in names))
+    fields = ((name, SORT_ALIASES.get(name, "")) for name in names)
+    return _matching(incomplete, (*fields, *((spec.name, spec.description) for spec in setting_specs())))
+
+
+def ls_columns(incomplete: str) -> Items:
+    """Complete the last name of a list of columns."""
+    from clarinet_tui.cli.ls import column_names
+
+    before, comma, last = incomplete.rpartition(",")
+    descriptions = {spec.name: spec.description for spec in setting_specs()}
+    names = ((name, descriptions.get(name, "")) for name in column_names())
+    return [(f"{before}{comma}{name}", text) for name, text in _matching(last, names)]
 
 
 def sql_names(incomplete: str) -> Items:

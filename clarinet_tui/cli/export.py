@@ -5,7 +5,6 @@ import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,7 +17,7 @@ from clarinet_tui.cli.metrics import choose_metrics, columns, read_rows
 from clarinet_tui.cli.options import RUNS, Ids, Json, Query, RunsDir
 from clarinet_tui.cli.output import print_json, warn
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.queries import RunRow, get_run, read_evaluations
+from clarinet_tui.history.queries import get_run, read_evaluations, run_keys
 from clarinet_tui.history.states import update_history
 from clarinet_tui.runs.archive import Limits, has_patch, import_archive, write_archive
 from clarinet_tui.runs.directory import RunDirectory, list_runs
@@ -119,7 +118,7 @@ def _write_csv(runs: list[RunDirectory], out: Path, level: Level, runs_dir: Path
     ids = [run.id for run in runs]
     with open_history(runs_dir) as database, as_input_error(out), atomic_writer(out, USER_FILE) as file:
         if level == "run":
-            names, rows = [*RunRow.__dataclass_fields__, *RULE_COLUMNS], _run_rows(database, ids)
+            names, rows = [*run_keys(), *RULE_COLUMNS], _run_rows(database, ids)
         else:
             chosen = dict.fromkeys(name for run_id in ids for name in choose_metrics(database, run_id, level, [])[1])
             names = columns(level, list(chosen))
@@ -134,7 +133,7 @@ def _write_csv(runs: list[RunDirectory], out: Path, level: Level, runs_dir: Path
 def _run_rows(database: Database, ids: list[str]) -> Iterator[dict[str, Any]]:
     for run_id in ids:
         if row := get_run(database, run_id):
-            cells = asdict(row)
+            cells = row.as_object()
             cells |= {name: separator.join(cells[name]) for name, separator in SEPARATORS.items()}
             selected = select_epochs(read_evaluations(database, run_id), stage=last_stage(row.method))
             yield cells | rule_columns(summarise_rules([selected]))

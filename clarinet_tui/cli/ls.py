@@ -2,22 +2,25 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
+from datetime import datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Option
 
-from clarinet_tui.cli.completion import sort_fields
+from clarinet_tui.cli.completion import ls_columns, sort_fields
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryWords, RunsDir
 from clarinet_tui.cli.output import print_json_rows, print_table, quiet_pipe, warn
-from clarinet_tui.history.queries import SORT_ALIASES, RunRow, count_runs, list_runs
+from clarinet_tui.history.queries import SORT_ALIASES, RunRow, count_runs, list_runs, varied_settings
 from clarinet_tui.queue.queue_file import read_all_queues
 from clarinet_tui.queue.scheduling import waiting_reason
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.tables.table import Column, Table, make_table
-from clarinet_tui.text import format_duration, format_seed, shell_command, shorten
+from clarinet_tui.text import format_duration, format_seed, format_setting, shell_command, shorten
+from core.config import setting_specs
 from core.errors import InputError
 
 MAX_DAMAGED = 5
@@ -33,8 +36,16 @@ def list_(
     words: QueryWords = None,
     sort: Annotated[
         str,
-        Option(metavar="FIELD", help="Such as created, acc, seed, task or time.", autocompletion=sort_fields),
+        Option(metavar="FIELD", help="Such as created, acc, seed, time or a setting.", autocompletion=sort_fields),
     ] = "created",
+    columns: Annotated[
+        str,
+        Option(
+            metavar="NAMES",
+            help="Columns and settings, separated by commas: id,classifier_rate,target.",
+            autocompletion=ls_columns,
+        ),
+    ] = "",
     reverse: Annotated[bool, Option("--reverse", "-r", help="Reverse the order.")] = False,
     limit: Annotated[int, Option(min=1, help="Maximum number of rows.")] = 50,
     all_: Annotated[bool, Option("--all", "-a", help="Show all.")] = False,
@@ -45,24 +56,26 @@ def list_(
 ) -> None:
     """List runs, newest first.
 
-    With --sort, numbers are in descending and text in ascending order. A narrow terminal leaves out columns.
+    Settings that differ among the runs are columns. With --sort, numbers are in descending and text in ascending order.
+    A narrow terminal leaves out columns.
 
     Example: clarinet ls "method:clarinet task:M->U" --sort acc
     """
     query, field = " ".join(words or ()), SORT_ALIASES.get(sort, sort)
+    chosen = parse_columns(columns)
     descending = (field not in TEXT_FIELDS) != reverse
     database = open_history(runs_dir)
     rows = list_runs(database, query, sort=field, descending=descending, limit=-1 if all_ else limit)
     with quiet_pipe():
         if json or jsonl:
-            print_json_rows((asdict(row) for row in rows), lines=jsonl)
+            print_json_rows((row.as_object() for row in rows), lines=jsonl)
         elif quiet:
             print("".join(f"{row.id}\n" for row in rows), end="")
         elif not rows:
             first = shell_command("clarinet", "run", "--headless", "--preset", "smoke", runs_dir=runs_dir)
             print("No run matches." if query else f"No runs yet. Start one that takes seconds: {first}")
         else:
-            print_table(run_table(rows, _waiting_reasons(rows, runs_dir)), gap=1)
+            print_table(run_table(rows, _waiting_reasons(rows, runs_dir), chosen), gap=1)
             damaged = [row for row in rows if row.problems]
             for row in damaged[:MAX_DAMAGED]:
                 more = f" (and {len(row.problems) - 1} more)" if len(row.problems) > 1 else ""
@@ -86,9 +99,55 @@ def _waiting_reasons(rows: list[RunRow], runs_dir: Path) -> dict[str, str]:
     return {run_id: reason for run_id, reason in reasons.items() if reason}
 
 
-def run_table(rows: Sequence[RunRow], waits: Mapping[str, str]) -> Table:
-    """Describe the runs, with what some of them wait for."""
-    columns: list[tuple[Column, Callable[[RunRow], Any]]] = [
+MAX_VARIED = 2
+"""Settings that differ and are shown before other columns where there is little room."""
+
+
+def parse_columns(text: str) -> tuple[str, ...]:
+    """Return the names of columns and settings in a list; none for the default columns."""
+    names = tuple(filter(None, (name.strip() for name in text.split(","))))
+    known = column_names()
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "choose from `clarinet settings` and the titles of columns"
+            raise InputError(f"--columns: no column {name!a}: {hint}")
+    return names
+
+
+def column_names() -> list[str]:
+    """Return the titles of all columns, without spaces, and the names of all settings."""
+    titles = [column.title.replace(" ", "-") for column, _ in _columns({})]
+    return [*titles, *(spec.name for spec in setting_specs() if spec.name not in titles)]
+
+
+def setting_column(name: str, drop: int) -> tuple[Column, Callable[[RunRow], Any]]:
+    def make_cell(row: RunRow) -> str:
+        return format_setting(row.settings[name]) if name in row.settings else ""
+
+    return Column(name, right=True, drop=drop), make_cell
+
+
+def run_table(rows: Sequence[RunRow], waits: Mapping[str, str], chosen: Sequence[str] = ()) -> Table:
+    """Describe the runs: in the chosen columns, or in those of interest and the settings that differ."""
+    columns = _columns(waits)
+    if chosen:
+        by_title = {
+            column.title.replace(" ", "-"): (replace(column, drop=0, optional=False), make_cell)
+            for column, make_cell in columns
+        }
+        columns = [by_title.get(name) or setting_column(name, 0) for name in chosen]
+    else:
+        varied = varied_settings(rows)
+        settings = [setting_column(name, 1 if at < MAX_VARIED else 10 + at) for at, name in enumerate(varied)]
+        columns = [*columns[:6], *settings, *columns[6:-2]]
+    cells = ([make_cell(row) for _, make_cell in columns] for row in rows)
+    return make_table((column for column, _ in columns), cells)
+
+
+def _columns(waits: Mapping[str, str]) -> list[tuple[Column, Callable[[RunRow], Any]]]:
+    """Return all columns but those of settings; the last two only if they are chosen."""
+    return [
         (Column("id"), lambda row: row.id),
         (Column("state"), lambda row: row.state),
         (Column("method", least=15, growth=5), lambda row: row.method or "?"),
@@ -107,9 +166,9 @@ def run_table(rows: Sequence[RunRow], waits: Mapping[str, str]) -> Table:
         (Column("alarms", least=8, drop=2, growth=4, optional=True), lambda row: " ".join(row.alarms)),
         (Column("tags", least=8, drop=4, optional=True), lambda row: " ".join(row.tags)),
         (Column("waits for", least=12, growth=3, optional=True), lambda row: waits.get(row.id)),
+        (Column("created"), lambda row: f"{datetime.fromtimestamp(row.created):%F %R}"),
+        (Column("host"), lambda row: row.host or ""),
     ]
-    cells = ([make_cell(row) for _, make_cell in columns] for row in rows)
-    return make_table((column for column, _ in columns), cells)
 
 
 def _percent(value: float | None) -> str:

@@ -58,7 +58,7 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
     with quiet_pipe():
         if json:
             epochs = {rule: {"epoch": epoch, "score": score} for rule, (epoch, score) in selected.items()}
-            content = asdict(row) | _settings_object(run) | {"command": _command(run)}
+            content = row.as_object() | _settings_object(run) | {"command": _command(run)}
             content |= {"attempts": [attempt._asdict() for attempt in list_attempts(run)]}
             content |= {"open_alarms": [asdict(alarm) for alarm in alarms], "damaged": _damaged_lines(events)}
             print_json(content | {"events_tail": events[-MAX_EVENTS:], "selected_without_labels": epochs})

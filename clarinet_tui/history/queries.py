@@ -1,7 +1,7 @@
 """Read the history: runs and groups of runs by query; a run's evaluations, iterations, events, samples and alarms."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,11 +9,12 @@ import msgspec
 
 from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.query_language import compile_query
+from clarinet_tui.history.query_language import compile_query, setting_column
 from clarinet_tui.history.rollups import BASE
 from clarinet_tui.history.schema import SAMPLE_COLUMNS
 from clarinet_tui.runs.journal import ATTEMPT_STARTS, parse_number
 from clarinet_tui.runs.state import RunState
+from core.config import Tag, setting_specs, settings_tagged
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class RunRow:
     """Iterations of a stage 1 that another run has trained."""
     seconds_left: float | None = None
     """An estimate for a running run."""
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """All settings by name, such as `classifier_rate` or `stage1.epochs`; empty if they cannot be read."""
 
     @property
     def progress(self) -> float | None:
@@ -73,6 +76,11 @@ class RunRow:
             return None
         return min(self.iteration / self.iterations_total, 1.0)
 
+    def as_object(self) -> dict[str, Any]:
+        """Return the fields, then the settings whose names are not those of a field, for JSON and data frames."""
+        fields = asdict(self) | {"state": str(self.state)}
+        return fields | {name: value for name, value in fields.pop("settings").items() if name not in fields}
+
     def without_progress(self) -> "RunRow":
         """Return the row without what changes in every iteration, to compare it with an earlier row."""
         if not self.state.is_live:
@@ -80,14 +88,21 @@ class RunRow:
         return replace(self, iteration=None, iterations_given=0, seconds=None, seconds_left=None)
 
 
+def run_keys() -> list[str]:
+    """Return the keys of `RunRow.as_object`, whether or not a run has all of them."""
+    fields = [name for name in RunRow.__dataclass_fields__ if name != "settings"]
+    return list(dict.fromkeys([*fields, *(spec.name for spec in setting_specs())]))
+
+
 _COLUMNS = """runs.*,
     (SELECT json_group_array(tag) FROM (SELECT tag FROM tags WHERE run = runs.id ORDER BY tag)) AS tags,
     (SELECT note FROM notes WHERE run = runs.id) AS note,
+    (SELECT config FROM configs WHERE run = runs.id) AS settings,
     ifnull((SELECT min(iteration) - 1 FROM iterations WHERE run = runs.id), 0) AS iterations_given"""
 ITERATION_KEYS = ("run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds")
 """The keys of every iteration and evaluation, before those of its metrics."""
 PAGE_SIZE = 5000
-_UNSORTABLE = {"tags", "note", "notes", "alarms", "problems", "iterations_given", "seconds_left"}
+_UNSORTABLE = {"tags", "note", "notes", "alarms", "problems", "iterations_given", "seconds_left", "settings"}
 SORT_FIELDS = frozenset(RunRow.__dataclass_fields__) - _UNSORTABLE
 SORT_ALIASES = {
     "acc": "target_accuracy",
@@ -116,12 +131,16 @@ def list_runs(
     offset: int = 0,
     now: float | None = None,
 ) -> list[RunRow]:
-    """Return the matching runs in order; those without a value of `sort` come last."""
+    """Return the matching runs in order; those without a value of `sort`, a field or a setting, come last."""
+    column = sort
     if sort not in SORT_FIELDS:
-        raise InputError(f"sort: expected one of {', '.join(sorted(SORT_FIELDS))}, got {sort!a}")
+        if sort not in {spec.name for spec in setting_specs()}:
+            known = ", ".join(sorted(SORT_FIELDS))
+            raise InputError(f"sort: expected one of {known}, or a setting (`clarinet settings`), got {sort!a}")
+        column = setting_column(sort)
     where, parameters = compile_query(query, now)
     direction = "DESC" if descending else "ASC"
-    order = ", ".join(f"{column} {direction} NULLS LAST" for column in dict.fromkeys((sort, "created", "id")))
+    order = ", ".join(f"{key} {direction} NULLS LAST" for key in dict.fromkeys((column, "created", "id")))
     # Tags and notes are read for the rows of the page only.
     sql = f"""WITH page AS (SELECT id AS selected FROM runs WHERE {where}
             ORDER BY {order} LIMIT ? OFFSET ?)
@@ -186,7 +205,30 @@ def _run_row(db: Database, row: dict[str, Any]) -> RunRow:
     row["name"] = row["name"] or ""
     row["family"] = row["family"] or "one-step"
     row["seconds_left"] = _estimate_time_left(db, row)
+    row["settings"] = _flatten(msgspec.json.decode(row["settings"] or "{}"))
     return RunRow(**{name: row[name] for name in RunRow.__dataclass_fields__})
+
+
+def _flatten(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings with those of stage 1 as `stage1.epochs`."""
+    stage1 = settings.pop("stage1", {})
+    return settings | {f"stage1.{name}": value for name, value in stage1.items()}
+
+
+def varied_settings(rows: Iterable[RunRow]) -> list[str]:
+    """Return the settings that differ among runs of the same method, task and preset, in the order of the settings.
+
+    Seeds do not count, and neither do settings without an effect on the numbers.
+    """
+    first: dict[tuple[str | None, ...], Mapping[str, Any]] = {}
+    varied = set()
+    for row in rows:
+        if row.settings:
+            others = first.setdefault((row.method, row.task, row.preset), row.settings)
+            if others is not row.settings:
+                varied |= {name for name, value in row.settings.items() if others.get(name, value) != value}
+    ignored = settings_tagged(Tag.IDENTITY, Tag.NO_EFFECT, Tag.ROUNDING) | {"stage1.seed"}
+    return [spec.name for spec in setting_specs() if spec.name in varied and spec.name not in ignored]
 
 
 _SIMILAR_RUN = """SELECT other.seconds,

@@ -281,12 +281,17 @@ def find_field(name: str) -> QueryField | None:
     return FIELDS.get(ALIASES.get(name, name)) or setting_fields().get(name)
 
 
+def setting_column(name: str) -> str:
+    """Return the SQL expression of a setting of the run in the row."""
+    return f"(SELECT config ->> '$.{name}' FROM configs WHERE configs.run = runs.id)"
+
+
 @cache
 def setting_fields() -> Mapping[str, QueryField]:
     """Return a field for each setting whose name is not already that of a field."""
     fields = {}
     for spec in setting_specs():
-        column = f"(SELECT config ->> '$.{spec.name}' FROM configs WHERE configs.run = runs.id)"
+        column = setting_column(spec.name)
         match spec.type:
             case inspect.IntType() | inspect.FloatType():
                 fields[spec.name] = number_field(column)

@@ -69,6 +69,21 @@ def test_ls_sorts_numbers_descending_and_text_ascending(runs: Path) -> None:
     assert "target_accuracy" in invalid(runs, "ls", "--sort", "colour")
 
 
+def test_settings_are_columns_of_ls(runs: Path) -> None:
+    for rate in (0.003, 0.03):
+        make_run(runs, id=f"rate{rate:g}".replace(".", ""), method="basset", classifier_rate=rate, preset="smoke")
+    assert ids(runs, "--sort", "classifier_rate", "--limit", "2")[0] == "rate003"
+    assert ids(runs, "method:basset", "--sort", "classifier_rate", "-r") == ["rate0003", "rate003"]
+    listed = invoke(runs, "ls", "method:basset").stdout.splitlines()
+    assert ["classifier_rate" in line for line in listed] == [True, False, False]
+    assert {line.split()[0]: line.split()[6] for line in listed[1:]} == {"rate003": "0.03", "rate0003": "0.003"}
+    assert "classifier_rate" not in invoke(runs, "ls", "id:rate003").stdout
+    chosen = invoke(runs, "ls", "method:basset", "--columns", "id,stage1.epochs,waits-for,created").stdout
+    assert chosen.splitlines()[0].split() == ["id", "stage1.epochs", "waits", "for", "created"]
+    assert "did you mean classifier_rate?" in invalid(runs, "ls", "--columns", "id,clasifier_rate")
+    assert "titles of columns" in invalid(runs, "ls", "--columns", "colour")
+
+
 def test_conditions_of_a_query_may_be_several_arguments(runs: Path) -> None:
     assert ids(runs, "state:finished", "seed:3") == ids(runs, "state:finished seed:3") == ["aaa111"]
     assert ids(runs, "seed:3", "OR", "state:failed") == ["bbb222", "aaa111"]

@@ -81,7 +81,9 @@ def test_json_is_one_array_and_jsonl_one_object_a_line(folder: Path, command: st
 
 def test_keys_of_runs_and_domains(folder: Path) -> None:
     row = rows("ls")[0]
-    assert sorted(row) == sorted(ROW.split())
+    settings = {spec.name for spec in setting_specs()}
+    assert row.keys() == {*ROW.split(), *settings}
+    assert (row["classifier_rate"], row["stage1.epochs"]) == (0.001, 3)
     assert json.loads(run("show", "abc", "--json").stdout).keys() - row.keys() == set(DETAILS.split())
     keys = "name letter title present format origin train test published advice"
     assert {" ".join(domain) for domain in rows("data", "list")} == {keys}

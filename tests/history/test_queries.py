@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,12 @@ from clarinet_tui.history.queries import (
     read_iterations,
     read_open_alarms,
     summarize_metric,
+    varied_settings,
 )
 from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.history.reindex import reindex
 from clarinet_tui.history.schema import EVALUATION_COLUMNS, ITERATION_COLUMNS
+from core.errors import InputError
 from core.events import Alarmed, Evaluated, Event, Finished, PseudoLabelled
 from core.metrics import METRICS, Metric
 from tests.support.events import evaluation, resumed, started, step
@@ -34,6 +37,29 @@ def test_columns_and_the_fields_of_an_evaluation_are_metrics_of_the_catalogue() 
     levels = {level: {name for name, metric in METRICS.items() if metric.level == level} for level in METRIC_LEVELS}
     assert set(ITERATION_COLUMNS) <= levels["iteration"]
     assert set(EVALUATION_COLUMNS) <= levels["evaluation"] == set(Evaluated.__struct_fields__) - NOT_METRICS
+
+
+def test_varied_settings_are_those_that_differ_within_a_method_task_and_preset(db: Database, tmp_path: Path) -> None:
+    varied: dict[str, dict[str, Any]] = {
+        "aaa1": {"classifier_rate": 0.03, "seed": 1},
+        "aaa2": {"classifier_rate": 0.01, "seed": 2, "stage1": {"epochs": 4}},
+        "bbb1": {"method": "gac+dan", "batch_size": 32},
+        "ccc1": {"task": "M->U", "epochs": 9},
+    }
+    for id_, settings in varied.items():
+        make_run(tmp_path, id_, **settings)
+    ingest_all(db, tmp_path)
+    assert varied_settings(list_runs(db)) == ["classifier_rate", "stage1.epochs"]
+    assert varied_settings(list_runs(db, "seed:1")) == []
+
+
+def test_runs_are_sorted_by_a_setting(db: Database, tmp_path: Path) -> None:
+    for id_, epochs in (("aaa1", 2), ("aaa2", 10), ("aaa3", 9)):
+        make_run(tmp_path, id_, epochs=3, stage1={"epochs": epochs})
+    ingest_all(db, tmp_path)
+    assert [row.id for row in list_runs(db, sort="stage1.epochs")] == ["aaa2", "aaa3", "aaa1"]
+    with pytest.raises(InputError, match=r"sort: expected one of .* or a setting"):
+        list_runs(db, sort="stage1.epochs; DROP TABLE runs")
 
 
 def test_metric_new_in_the_catalogue_fits_into_an_existing_database(

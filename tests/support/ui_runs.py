@@ -236,5 +236,5 @@ def run_row(**changes: object) -> RunRow:
     """Return a row of the history in which everything else is unknown."""
     known: dict[str, object] = dict.fromkeys(RunRow.__dataclass_fields__)
     known |= {"id": "aaa111", "state": RunState.RUNNING, "family": "one-step", "created": 0.0, "iterations_given": 0}
-    known |= dict.fromkeys(("tags", "notes", "alarms", "problems"), ()) | {"note": "", "name": ""}
+    known |= dict.fromkeys(("tags", "notes", "alarms", "problems"), ()) | {"note": "", "name": "", "settings": {}}
     return RunRow(**(known | changes))  # type: ignore[arg-type]
