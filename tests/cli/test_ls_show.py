@@ -81,7 +81,7 @@ def test_settings_are_columns_of_ls(runs: Path) -> None:
     chosen = invoke(runs, "ls", "method:basset", "--columns", "id,stage1.epochs,waits-for,created").stdout
     assert chosen.splitlines()[0].split() == ["id", "stage1.epochs", "waits", "for", "created"]
     assert "did you mean classifier_rate?" in invalid(runs, "ls", "--columns", "id,clasifier_rate")
-    assert "titles of columns" in invalid(runs, "ls", "--columns", "colour")
+    assert "titles of columns" in invalid(runs, "ls", "--columns", "zebra")
 
 
 def test_conditions_of_a_query_may_be_several_arguments(runs: Path) -> None:
