@@ -54,9 +54,12 @@ class RunLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._journal.__exit__(*error)
-        self._output.__exit__(*error)
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._journal.close()
+        self._output.close()
 
     def read_last(self, count: int) -> list[str]:
         """Return the last `count` lines that are there now; `read_new` continues after them."""
@@ -66,7 +69,7 @@ class RunLog:
         output = self._take_accepted(chain(newest, timed), count)
         journal = self._journal.read_backwards()
         last = next(journal, b"")
-        self.has_final_event = _is_final(last)
+        self.has_final_event = _parse_event(last).get("event") in FINAL_EVENTS
         # A long run has a million iterations, which are arrays, between a few events, which are objects.
         objects = (line for line in chain([last], journal) if line.startswith(b"{"))
         events = self._take_accepted(chain.from_iterable(reversed(self._describe(line)) for line in objects), count)
@@ -119,13 +122,11 @@ class RunLog:
 
     def _new_events(self) -> Iterator[TimedLine]:
         for line in self._journal.read_new():
-            self.has_final_event = _is_final(line)
+            self.has_final_event = _parse_event(line).get("event") in FINAL_EVENTS
             yield from self._describe(line)
 
     def _describe(self, line: bytes) -> list[TimedLine]:
         fields = _parse_event(line)
-        if fields is None:
-            return []
         time = fields.get("time")
         time = time if isinstance(time, float | int) else 0.0
         return [(time, text) for text in describe_fields(fields, self._run.id, self._runs_dir)]
@@ -136,11 +137,9 @@ def describe_fields(fields: dict[str, Any], run_id: str, runs_dir: Path | str = 
     try:
         # The journal does not store the labels, and stores NaN as text.
         event: Event = msgspec.convert({"labels": [], **fields}, ANY_EVENT, strict=False)
-    except msgspec.ValidationError:
-        message = fields.get("message")
-        text = printable(message) if isinstance(message, str) else None
-    else:
         text = describe_event(event, 0, run_id, runs_dir)
+    except msgspec.ValidationError:
+        text = printable(fields.get("message") or "")
     return [shorten(line.rstrip(), MAX_CHARACTERS) for line in text.split("\n")] if text else []
 
 
@@ -149,14 +148,9 @@ def clean_line(line: bytes) -> str:
     return shorten(printable(line.decode(errors="replace")).rstrip(), MAX_CHARACTERS)
 
 
-def _parse_event(line: bytes) -> dict[str, Any] | None:
-    """Return None for iterations and unreadable lines."""
-    return parse_event(line) if line.startswith(b"{") else None
-
-
-def _is_final(line: bytes) -> bool:
-    fields = _parse_event(line)
-    return fields is not None and fields["event"] in FINAL_EVENTS
+def _parse_event(line: bytes) -> dict[str, Any]:
+    """Return the fields of an event; none for iterations and unreadable lines."""
+    return (parse_event(line) if line.startswith(b"{") else None) or {}
 
 
 def _timed_backwards(lines: Iterator[bytes]) -> Iterator[TimedLine]:
@@ -182,12 +176,6 @@ class FileTail:
         """The last line while it has no line end."""
         self._open()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._close()
-
     def read_backwards(self) -> Iterator[bytes]:
         """Yield the lines that are there now, last first; `read_new` continues after them."""
         if self._file is None:
@@ -206,7 +194,7 @@ class FileTail:
         yield from self._complete_lines()
         if self._file is None or replaced:
             yield from self.read_partial()
-            self._close()
+            self.close()
             self._open()
             yield from self._complete_lines()
 
@@ -234,7 +222,7 @@ class FileTail:
         with suppress(UnreadableFileError):
             self._file = open_file(self._path)
 
-    def _close(self) -> None:
+    def close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -2,6 +2,7 @@
 
 import math
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -216,7 +217,7 @@ def test_read_backwards_with_any_chunk_size(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(run_log, "CHUNK", chunk)
     path = tmp_path / "log"
     path.write_bytes(b"first\n\nthird line\nlast\nto")
-    with FileTail(path, 100) as file:
+    with closing(FileTail(path, 100)) as file:
         assert list(file.read_backwards()) == [b"last", b"third line", b"", b"first"]
         append(path, b"rn\nmore\n")
         assert list(file.read_new()) == [b"torn", b"more"]
@@ -228,7 +229,7 @@ def test_long_line_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk
     monkeypatch.setattr(run_log, "CHUNK", chunk)
     path = tmp_path / "log"
     path.write_bytes(b"before\n" + b"a" * 10 + b"b" * 1000 + b"\nafter\n" + b"c" * 10 + b"d" * 500)
-    with FileTail(path, 10) as file:
+    with closing(FileTail(path, 10)) as file:
         assert list(file.read_backwards()) == [b"after", b"a" * 10, b"before"]
         append(path, b"d" * 500 + b"\n" + b"e" * 10 + b"f" * 90)
         assert list(file.read_new()) == [b"c" * 10]
@@ -237,7 +238,7 @@ def test_long_line_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk
 
 def test_a_file_that_appears_is_rotated_and_truncated(tmp_path: Path) -> None:
     path, old = tmp_path / "log", tmp_path / "log.1"
-    with FileTail(path, 100) as file:
+    with closing(FileTail(path, 100)) as file:
         assert list(file.read_backwards()) == list(file.read_new()) == []
         append(path, b"here\n")
         assert list(file.read_new()) == [b"here"]
@@ -249,7 +250,7 @@ def test_a_file_that_appears_is_rotated_and_truncated(tmp_path: Path) -> None:
         assert list(file.read_new()) == [b"torn", b"new", b"and more"]
         path.write_bytes(b"cut\n")
         assert list(file.read_new()) == [b"cut"]
-    with FileTail(path, 100) as file:
+    with closing(FileTail(path, 100)) as file:
         file.read_backwards()
         assert list(file.read_new()) == []
 
@@ -259,5 +260,5 @@ def test_pipes_links_and_directories_count_as_missing(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"secret\n")
     (tmp_path / "link").symlink_to("secret")
     for name in ("pipe", "link", "."):
-        with FileTail(tmp_path / name, 100) as file:
+        with closing(FileTail(tmp_path / name, 100)) as file:
             assert list(file.read_backwards()) == list(file.read_new()) == []

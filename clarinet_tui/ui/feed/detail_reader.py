@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,13 +118,8 @@ def _last_event(events: list[dict[str, Any]], name: str) -> dict[str, Any]:
 def _make_failure(failed: dict[str, Any]) -> Failure | None:
     if not failed:
         return None
-    frames, terms = failed.get("frames"), failed.get("terms")
-    numbers = {str(name): parse_number(value) for name, value in terms.items()} if isinstance(terms, dict) else {}
-    return Failure(
-        message=str(failed.get("message", "")),
-        frames=tuple(map(str, frames)) if isinstance(frames, list) else (),
-        terms=tuple((name, float(value)) for name, value in numbers.items() if isinstance(value, float | int)),
-    )
+    terms = tuple((name, parse_number(value)) for name, value in (failed.get("terms") or {}).items())
+    return Failure(failed.get("message") or "", tuple(failed.get("frames") or ()), terms)
 
 
 def _read_confusion(db: Database, run_id: str, started: dict[str, Any]) -> Confusion | None:
@@ -136,10 +130,9 @@ def _read_confusion(db: Database, run_id: str, started: dict[str, Any]) -> Confu
         return None
     last = rows[-1]
     counts = tuple(tuple(row) for row in last["confusion"])
-    classes = started.get("classes")
-    names = tuple(map(str, classes)) if isinstance(classes, list) and len(classes) == len(counts) else ()
+    classes = started.get("classes") or ()
+    names = tuple(classes if len(classes) == len(counts) else map(str, range(len(counts))))
     rows = [row for row in rows if row["stage"] == last["stage"] and len(row["confusion"]) == len(counts)]
-    names = names or tuple(map(str, range(len(counts))))
     return Confusion(counts, names, last["epoch"] or 0, class_curves(rows, names))
 
 
@@ -149,8 +142,6 @@ class LogReader:
     def __init__(self) -> None:
         self._run = ""
         self._log: RunLog | None = None
-        self._lines: deque[str] = deque(maxlen=MAX_LOG_LINES)
-        self._count = 0
         self._last = LogExcerpt()
 
     def read(self, run: RunDirectory) -> LogExcerpt:
@@ -164,16 +155,15 @@ class LogReader:
         else:
             new = list(self._log.read_new())
         if new:
-            self._count += len(new)
-            self._lines.extend(new)
-            self._last = LogExcerpt(self._count - len(self._lines), tuple(self._lines))
+            lines = (*self._last.text, *new)
+            shown = lines[-MAX_LOG_LINES:]
+            self._last = LogExcerpt(self._last.first + len(lines) - len(shown), shown)
         return self._last
 
     def close(self) -> None:
         if self._log:
-            self._log.__exit__(None, None, None)
-        self._run, self._log, self._count, self._last = "", None, 0, LogExcerpt()
-        self._lines.clear()
+            self._log.close()
+        self._run, self._log, self._last = "", None, LogExcerpt()
 
 
 def list_run_settings(config: RunConfig) -> tuple[Setting, ...]:
@@ -207,7 +197,7 @@ def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tupl
     lines = {
         "images": ", ".join(filter(None, sizes)),
         "network": _counted(started.get("parameters"), "parameters"),
-        "labels": str(started.get("label_hash") or ""),
+        "labels": started.get("label_hash"),
         "device": environment.device,
         "hardware": environment.hardware,
         "host": environment.host,
@@ -219,5 +209,5 @@ def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tupl
     return tuple((name, text) for name, text in lines.items() if text)
 
 
-def _counted(number: Any, of: str) -> str:
-    return f"{number:,} {of}".replace(",", " ") if isinstance(number, int) else ""
+def _counted(number: int | None, of: str) -> str:
+    return "" if number is None else f"{number:,} {of}".replace(",", " ")
