@@ -116,22 +116,23 @@ def _can_read(run: RunDirectory, name: str, warn: Callable[[str], None]) -> bool
     try:
         if name in PARSED:
             if (content := read_file(path, PARSED[name])) is not None:
-                parse_file(name, content)
+                _check_content(name, content)
         elif file := open_file(path):
             file.close()
     except (UnreadableFileError, ContentError) as error:
-        reason = error.reason if isinstance(error, UnreadableFileError) else error
-        warn(f"run {run.id}: left out {name}: {reason}")
+        warn(f"run {run.id}: left out {name}: {getattr(error, 'reason', error)}")
         return False
     if name == CONFIG and not path.exists():
         warn(f"run {run.id}: left out: has no {CONFIG}")
     return path.exists()
 
 
-def parse_file(name: str, content: bytes) -> dict[str, Any]:
+def _check_content(name: str, content: bytes) -> None:
     """Parse a file of settings or JSON; raise ContentError."""
-    parsed: dict[str, Any] = parse_toml(content) if name == CONFIG else parse_json(content, dict[str, Any])
-    return parsed
+    if name == CONFIG:
+        parse_toml(content)
+    else:
+        parse_json(content, dict[str, Any])
 
 
 def pack_file(run: RunDirectory, name: str, patches: bool, archive: tarfile.TarFile | None = None) -> PackedFile | None:
@@ -150,12 +151,10 @@ def pack_file(run: RunDirectory, name: str, patches: bool, archive: tarfile.TarF
                 environment["git"].pop("patch", None)
             content = msgspec.json.format(msgspec.json.encode(environment)) + b"\n"
             stream, size = BytesIO(content), len(content)
-        hashed = _HashingReader(stream, size)
+        part = _Part(stream.read, size)
         if archive is not None:
-            archive.addfile(_make_header(f"{run.id}/{name}", size), hashed)  # type: ignore[arg-type]  # it only calls read
-        while hashed.read(CHUNK):
-            pass
-        return PackedFile(size, hashed.digest.hexdigest())
+            archive.addfile(_make_header(f"{run.id}/{name}", size), part)
+        return part.finish()
 
 
 def has_patch(run: RunDirectory) -> bool:
@@ -181,17 +180,23 @@ def _make_header(name: str, size: int) -> tarfile.TarInfo:
     return header
 
 
-class _HashingReader:
-    """Reads and hashes the first `size` bytes of a stream."""
+class _Part:
+    """The next `size` bytes of a stream, which are hashed as they are read."""
 
-    def __init__(self, stream: BinaryIO, size: int) -> None:
-        self._stream, self._left, self.digest = stream, size, hashlib.sha256()
+    def __init__(self, read: Callable[[int], bytes], size: int) -> None:
+        self._read, self._size, self._left, self._digest = read, size, size, hashlib.sha256()
 
-    def read(self, count: int) -> bytes:
-        content = self._stream.read(min(count, self._left))
+    def read(self, count: int = CHUNK) -> bytes:
+        content = self._read(min(count, self._left))
         self._left -= len(content)
-        self.digest.update(content)
+        self._digest.update(content)
         return content
+
+    def finish(self) -> PackedFile:
+        """Read the rest, and return size and hash."""
+        while self.read():
+            pass
+        return PackedFile(self._size, self._digest.hexdigest())
 
 
 @dataclass(frozen=True)
@@ -202,7 +207,7 @@ class Limits:
     files: int = 100_000
 
 
-def read_members(path: Path, limits: Limits) -> Iterator[tuple[str, Iterator[bytes]]]:
+def read_members(path: Path, limits: Limits) -> Iterator[tuple[str, _Part]]:
     """Yield the name of each member, and its content, which is readable until the next member is requested.
 
     Raise InputError on a wrong header before its content is read.
@@ -220,10 +225,11 @@ def read_members(path: Path, limits: Limits) -> Iterator[tuple[str, Iterator[byt
             if files > limits.files or bytes_left < 0:
                 limit = f"{limits.files} files or {limits.size / (1 << 30):g} GB"
                 raise InputError(f"{path}: contains more than {limit}: if you trust it, raise --max-files and --max-gb")
-            chunks = _chunks(source, header.size)
-            yield header.name, chunks
-            for _ in chunks:
-                pass
+            part = _Part(source.read_some, header.size)
+            yield header.name, part
+            part.finish()
+            if source.read(-header.size % BLOCK).strip(b"\0"):
+                raise InputError(f"{path}: contains data between its files")
         padding = source.read(CHUNK + 1)
         if len(padding) > CHUNK or padding.strip(b"\0"):
             raise InputError(f"{path}: contains data after the end of the archive")
@@ -273,16 +279,6 @@ def _read_header(source: _GzipSource) -> tarfile.TarInfo | None:
     if not 0 <= header.size <= MAX_BYTES.get(header.name.rpartition("/")[2], header.size):
         raise InputError(f"{source.path}: {header.name} is too large")
     return header
-
-
-def _chunks(source: _GzipSource, size: int) -> Iterator[bytes]:
-    bytes_left = size
-    while bytes_left > 0:
-        chunk = source.read_some(min(bytes_left, CHUNK))
-        bytes_left -= len(chunk)
-        yield chunk
-    if source.read(-size % BLOCK).strip(b"\0"):
-        raise InputError(f"{source.path}: contains data between its files")
 
 
 DEFAULT_LIMITS = Limits()
@@ -352,23 +348,23 @@ def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
     """Read the whole archive without writing anything, and return its manifest if it is correct."""
     files: dict[str, PackedFile] = {}
     manifest: Manifest | None = None
-    for path_in_archive, content in read_members(path, limits):
+    for path_in_archive, part in read_members(path, limits):
         if manifest is not None:
             raise InputError(f"{path}: {MANIFEST} is not the last file")
         if path_in_archive in files:
             raise InputError(f"{path}: contains {path_in_archive} twice")
-        chunks: list[bytes] = []
         name = path_in_archive.rpartition("/")[2]
-        files[path_in_archive] = _hash(content, chunks.append if name in {MANIFEST, *PARSED} else len)
+        content = b"".join(iter(part.read, b"")) if name in {MANIFEST, *PARSED} else b""
+        files[path_in_archive] = part.finish()
         try:
             if name == MANIFEST:
-                version = parse_json(b"".join(chunks), dict[str, Any]).get("format")
+                version = parse_json(content, dict[str, Any]).get("format")
                 if version != FORMAT:
                     advice = f"this version reads format {FORMAT}: update Clarinet"
                     raise InputError(f"{path}: has format {version!a}, {advice}")
-                manifest = parse_json(b"".join(chunks), Manifest)
+                manifest = parse_json(content, Manifest)
             elif name in PARSED:
-                parse_file(name, b"".join(chunks))
+                _check_content(name, content)
         except ContentError as error:
             raise InputError(f"{path}: {path_in_archive}: {error}") from None
     if manifest is None:
@@ -382,16 +378,6 @@ def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
         if CONFIG not in names:
             raise InputError(f"{path}: run {run_id[:40]!a} has no {CONFIG}")
     return manifest
-
-
-def _hash(chunks: Iterable[bytes], process: Callable[[bytes], object]) -> PackedFile:
-    """Pass the chunks on, and return their size and hash."""
-    digest, size = hashlib.sha256(), 0
-    for chunk in chunks:
-        digest.update(chunk)
-        size += len(chunk)
-        process(chunk)
-    return PackedFile(size, digest.hexdigest())
 
 
 def _find_existing(manifest: Manifest, runs_dir: Path) -> set[str]:
@@ -411,14 +397,15 @@ def _find_existing(manifest: Manifest, runs_dir: Path) -> set[str]:
 def _write(path: Path, folder: Path, new: dict[str, dict[str, PackedFile]], limits: Limits) -> None:
     """Read the archive again and write its files; check them again, because the archive may have been replaced."""
     written: dict[str, dict[str, PackedFile]] = {run_id: {} for run_id in new}
-    for path_in_archive, content in read_members(path, limits):
+    for path_in_archive, part in read_members(path, limits):
         run_id, _, name = path_in_archive.partition("/")
         if run_id not in new:
             continue
         target = folder / path_in_archive
         target.parent.mkdir(mode=0o755, exist_ok=True)
         with os.fdopen(create_file(target, 0o600 if name in PRIVATE else OWN_FILE), "wb") as file:
-            written[run_id][name] = _hash(content, file.write)
+            shutil.copyfileobj(part, file, CHUNK)
+            written[run_id][name] = part.finish()
             file.flush()
             os.fsync(file.fileno())
         os.utime(target, (MTIME, MTIME))
