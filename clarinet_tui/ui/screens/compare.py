@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import getters
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES
@@ -19,15 +20,18 @@ from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import ViewScreen, next_value
 from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName, ComparisonRequest
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
+from clarinet_tui.ui.text import differences as difference_text
 from clarinet_tui.ui.text.styled import styled
-from clarinet_tui.ui.widgets.comparison import CompareCharts, DifferencePane
-from clarinet_tui.ui.widgets.filter_line import QueryPair
+from clarinet_tui.ui.widgets.chart import theme_palette
+from clarinet_tui.ui.widgets.comparison import CompareCharts
+from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.metrics import level_of
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot
+    from clarinet_tui.analysis.comparison import PairedDifference
+    from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
 PANES = ("both", "charts", "numbers")
 MIN_ROWS_FOR_BOTH = 36
@@ -61,14 +65,24 @@ class CompareScreen(ViewScreen):
 
     def compose(self) -> ComposeResult:
         yield self.top_bar()
-        yield QueryPair(id="queries")
+        with Vertical(id="queries"):
+            yield FilterLine(" one-step / ", id="one-step")
+            yield FilterLine(" two-step / ", id="two-step")
         yield StyledText(id="choice")
         yield StyledText(id="compare-hint")
         with Vertical(id="compared"):
             yield CompareCharts(self.state.chart_glyphs(), id="compare-charts")
             yield StyledText(id="difference-summary")
-            yield DifferencePane(id="numbers")
+            with Vertical(id="numbers"):
+                with VerticalScroll(id="differences", can_focus=False):
+                    yield StyledText(id="difference-table")
+                with VerticalScroll(id="difference"):
+                    yield StyledText(id="difference-detail")
         yield KeyFooter()
+
+    _charts = getters.query_one(CompareCharts)
+    _one_step = getters.query_one("#one-step", FilterLine)
+    _two_step = getters.query_one("#two-step", FilterLine)
 
     def on_mount(self) -> None:
         saved = self.state.preferences.values
@@ -76,6 +90,10 @@ class CompareScreen(ViewScreen):
         self._axis: Axis = find_axis(saved.compare_axis, "samples")
         self._metric = next(iter(COMPARED_METRICS))
         self._snapshot: ComparisonSnapshot | None = None
+        self._cursor = 0
+        """The index of the highlighted difference."""
+        self._all_settings = False
+        """Whether all settings that differ are listed, or only those that both sides have."""
         self._charts.band = next((band for band in BANDS if band == saved.compare_band), "std")
         self._charts.show_seeds = saved.compare_members != "hidden"
         self._charts.overlaid = saved.compare_layout == "over"
@@ -84,24 +102,28 @@ class CompareScreen(ViewScreen):
         self._show_panes(True)
         self._focus_pane()
 
-    @property
-    def _charts(self) -> CompareCharts:
-        return self.query_one(CompareCharts)
+    def _differences(self) -> list[tuple[TaskComparison, PairedDifference]]:
+        parts = self._snapshot.parts if self._snapshot else ()
+        return [(part, difference) for part in parts for difference in part.differences]
 
     @property
-    def _numbers(self) -> DifferencePane:
-        return self.query_one(DifferencePane)
+    def _highlighted(self) -> tuple[TaskComparison, PairedDifference] | None:
+        differences = self._differences()
+        return differences[min(self._cursor, len(differences) - 1)] if differences else None
 
     def make_request(self) -> ViewRequest:
+        part = self._highlighted[0] if self._highlighted else None
+        is_first = part is None or (self._snapshot and part is self._snapshot.parts[0])
         request = ComparisonRequest(
             runs=() if self.state.compared_queries else self.state.compared_runs,
             queries=self.state.compared_queries,
             metric=self._metric,
             axis=self._axis,
             width=0 if level_of(self._metric) == "evaluation" else self._charts.columns,
-            task_preset=self._numbers.task_preset,
+            task_preset=part.task_preset if part and not is_first else None,
         )
-        return ViewRequest(comparison=request, query_values=self.query_one(QueryPair).is_typing)
+        is_typing = self._one_step.is_typing or self._two_step.is_typing
+        return ViewRequest(comparison=request, query_values=is_typing)
 
     def show(self, snapshot: HistorySnapshot) -> None:
         compared = snapshot.comparison
@@ -110,25 +132,26 @@ class CompareScreen(ViewScreen):
                 self._show_hint("Nothing to compare yet: there are no runs.")
             self.send_request()
             return
-        self.query_one(QueryPair).show(compared.matches, compared.problems, snapshot.query_values)
-        if compared is self._snapshot:
+        lines = (self._one_step, self._two_step)
+        for line, count, problem in zip(lines, compared.matches, compared.problems, strict=False):
+            line.show(count, problem, snapshot.query_values)
+        previous = self._snapshot
+        if compared is previous:
             return
         self._snapshot = compared
         if not compared.parts:
             self._show_hint(compared.description)
             return
         self._show_panes(True)
+        if not (previous and previous.parts) or previous.selection != compared.selection:
+            differences = enumerate(self._differences())
+            self._cursor = next((index for index, (_, difference) in differences if difference.paired.pairs), 0)
         self.set_text("#choice", self._format_selection(compared))
-        self._numbers.show(compared)
-        self._redraw()
+        self._draw()
         if self.focused is None:
             self._focus_pane()
         if self.make_request().comparison != compared.request:
             self.send_request()
-
-    def restyle(self) -> None:
-        self._snapshot = None
-        super().restyle()
 
     def _show_panes(self, shown: bool) -> None:
         self.query_one("#compared").display = self.query_one("#choice").display = shown
@@ -159,16 +182,38 @@ class CompareScreen(ViewScreen):
             return len(self.state.compared_runs) > 1 and self.state.compared_queries is None
         return not (action in NEED_NUMBERS and not (self._snapshot and self._snapshot.parts))
 
-    def _redraw(self) -> None:
-        if self._snapshot and self._snapshot.parts:
-            self._charts.show(self._snapshot, self._numbers.highlighted_sides)
-            self.set_text("#difference-summary", self._numbers.summary)
+    def restyle(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draw the charts and the numbers, with the highlighted difference."""
+        snapshot, width = self._snapshot, self.size.width - 1
+        if snapshot is None or snapshot.comparison is None or not snapshot.parts:
+            return
+        palette = theme_palette(self.app.current_theme)
+        summary, detail = styled(), styled((" Only one side: nothing to compare it with.", "muted"))
+        front: tuple[int, ...] = ()
+        if self._highlighted:
+            part, difference = self._highlighted
+            sides, labels_of = (difference.left, difference.right), difference_text.label_sides(part, palette)
+            front = tuple(index for index, side in enumerate(part.sides) if any(side is shown for shown in sides))
+            labels = labels_of[id(difference.left)], labels_of[id(difference.right)]
+            summary = difference_text.format_difference_line(difference, labels)
+            rule = snapshot.comparison.rule_description
+            detail = difference_text.format_difference_detail(difference, labels, width, rule, self._all_settings)
+        self._charts.show(snapshot, front)
+        self.set_text("#difference-summary", summary)
+        table, cursor_line = difference_text.format_difference_table(snapshot, self._cursor, palette, width)
+        self.set_text("#difference-table", table)
+        self.query_one("#differences").scroll_to(y=max(0, cursor_line - 3), animate=False)
+        self.set_text("#difference-detail", detail)
 
     def _arrange(self) -> None:
         """Show the selected pane; a low screen has no room for both."""
         pane = "charts" if self._pane == "both" and self.size.height < MIN_ROWS_FOR_BOTH else self._pane
         self.set_class(pane == "charts", "-charts")
         self.set_class(pane == "numbers", "-numbers")
+        self.call_after_refresh(self._draw)
 
     def on_resize(self) -> None:
         self._arrange()
@@ -204,29 +249,31 @@ class CompareScreen(ViewScreen):
     def action_band(self, band: BandName | None = None) -> None:
         self._charts.band = next_value(list(BANDS), self._charts.band) if band is None else band
         self.state.preferences.save(compare_band=self._charts.band)
-        self._redraw()
+        self._draw()
 
     def action_members(self) -> None:
         self._charts.show_seeds = not self._charts.show_seeds
         self.state.preferences.save(compare_members="shown" if self._charts.show_seeds else "hidden")
-        self._redraw()
+        self._draw()
 
     def action_overlay(self) -> None:
         self._charts.overlaid = not self._charts.overlaid
         self.state.preferences.save(compare_layout="over" if self._charts.overlaid else "beside")
-        self._redraw()
+        self._draw()
         self._charts.left.focus()
 
     def action_next(self, step: int) -> None:
-        self._numbers.move_cursor(step)
-        self._redraw()
+        self._cursor = min(max(self._cursor + step, 0), max(len(self._differences()) - 1, 0))
+        self._draw()
+        self.query_one("#difference").scroll_home(animate=False)
         self.send_request()
 
     def action_scroll_pane(self, lines: int) -> None:
         self.query_one("#difference").scroll_relative(y=lines, animate=False)
 
     def action_settings(self) -> None:
-        self._numbers.toggle_settings()
+        self._all_settings = not self._all_settings
+        self._draw()
 
     def action_swap(self) -> None:
         """Reverse the order of the runs."""
@@ -235,8 +282,8 @@ class CompareScreen(ViewScreen):
 
     def action_watch(self) -> None:
         """Overlay the runs of the difference under the cursor in the Live view."""
-        if highlighted := self._numbers.highlighted:
-            difference = highlighted[1]
+        if self._highlighted:
+            _, difference = self._highlighted
             runs = [member.run for side in (difference.left, difference.right) for member in side.runs]
             self.watch_runs(*runs[:MAX_OVERLAID])
 
@@ -246,14 +293,22 @@ class CompareScreen(ViewScreen):
 
     async def action_choose(self) -> None:
         """Open both query lines with the current queries."""
-        await self.query_one(QueryPair).open((self._snapshot.queries if self._snapshot else None) or ("", ""))
+        queries = (self._snapshot.queries if self._snapshot else None) or ("", "")
+        await self._two_step.open(queries[1])
+        await self._one_step.open(queries[0])
         self.send_request()
 
-    def on_query_pair_queries_changed(self, event: QueryPair.QueriesChanged) -> None:
-        self.state.compared_runs, self.state.compared_queries = (), event.queries
+    def on_filter_line_filter_changed(self) -> None:
+        self.state.compared_runs, self.state.compared_queries = (), (self._one_step.applied, self._two_step.applied)
         self.send_request()
 
-    def on_query_pair_queries_closed(self, event: QueryPair.QueriesClosed) -> None:
+    def on_filter_line_filter_closed(self, event: FilterLine.FilterClosed) -> None:
+        """Enter moves to the second line, then keeps both queries; escape clears both."""
+        if event.kept and event.line is self._one_step:
+            event.line.display = True
+            self.call_after_refresh(self._two_step.open)
+            return
+        self._one_step.display = self._two_step.display = False
         if not event.kept:
             self.state.compared_queries = None
         self._charts.left.focus()

@@ -1,4 +1,4 @@
-"""A comparison's charts, and its numbers: a table of differences with the detail of the highlighted one."""
+"""A comparison's charts: one for each side, or one for both."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.content import Content
+from textual.containers import Horizontal
 
 from clarinet_tui.analysis.comparison_table import side_labels
 from clarinet_tui.chart.cells import GlyphSet
@@ -16,18 +14,14 @@ from clarinet_tui.chart.curve import Curve, Reference, extent_of
 from clarinet_tui.chart.scales import Viewport
 from clarinet_tui.history.axes import AXES
 from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName
-from clarinet_tui.ui.text import differences as difference_text
-from clarinet_tui.ui.text.differences import SideLabel
-from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.text.differences import side_colours
 from clarinet_tui.ui.textual_private import GuardedHandlers
-from clarinet_tui.ui.widgets.chart import Chart, theme_palette
-from clarinet_tui.ui.widgets.styled_text import StyledText
+from clarinet_tui.ui.widgets.chart import Chart
 from core.metrics import METRICS
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.comparison import PairedDifference
     from clarinet_tui.analysis.seed_curves import SeedBand
-    from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison, TaskPreset
+    from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
 
 class CompareCharts(GuardedHandlers, Horizontal):
@@ -41,7 +35,6 @@ class CompareCharts(GuardedHandlers, Horizontal):
         self.band: BandName = "std"
         self.show_seeds = True
         self.overlaid = False
-        self._rendered: tuple[object, ...] = ()
         self._axes_key: tuple[object, ...] = ()
 
     @property
@@ -57,11 +50,9 @@ class CompareCharts(GuardedHandlers, Horizontal):
 
     def show(self, snapshot: ComparisonSnapshot, front: tuple[int, ...] = ()) -> None:
         """Draw the curves of the snapshot; the sides in `front` are on top."""
-        state = (snapshot, self.band, self.show_seeds, self.overlaid, front)
         part, request = snapshot.part, snapshot.request
-        if state == self._rendered or part is None or snapshot.curves is None:
+        if part is None or snapshot.curves is None:
             return
-        self._rendered = state
         axes_key = (part.task_preset, request.metric, request.axis)
         if axes_key != self._axes_key:
             if axes_key[1:2] != self._axes_key[1:2]:
@@ -72,7 +63,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
         self._draw(snapshot, part, front)
 
     def _draw(self, snapshot: ComparisonSnapshot, part: TaskComparison, front: tuple[int, ...]) -> None:
-        names, colours = side_labels(part.sides), difference_text.side_colours(part.sides)
+        names, colours = side_labels(part.sides), side_colours(part.sides)
         curves = (snapshot.curves or {}).items()
         series = [self._make_curves(band, names[index], colours[index]) for index, band in curves]
         order = sorted(range(len(series)), key=lambda index: index not in front)
@@ -118,92 +109,3 @@ class CompareCharts(GuardedHandlers, Horizontal):
     def _align_headers(self) -> None:
         rows = 0 if not self.right.display else max(self.left.header_rows, self.right.header_rows)
         self.left.min_header_rows = self.right.min_header_rows = rows
-
-
-class DifferencePane(GuardedHandlers, Vertical):
-    """Call `show` with a comparison, and `move_cursor`."""
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self._snapshot: ComparisonSnapshot | None = None
-        self._cursor = 0
-        self._all_settings = False
-
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="differences", can_focus=False):
-            yield StyledText(id="difference-table")
-        with VerticalScroll(id="difference"):
-            yield StyledText(id="difference-detail")
-
-    def _differences(self) -> list[tuple[TaskComparison, PairedDifference]]:
-        parts = self._snapshot.parts if self._snapshot else ()
-        return [(part, difference) for part in parts for difference in part.differences]
-
-    @property
-    def highlighted(self) -> tuple[TaskComparison, PairedDifference] | None:
-        differences = self._differences()
-        return differences[min(self._cursor, len(differences) - 1)] if differences else None
-
-    @property
-    def task_preset(self) -> TaskPreset | None:
-        """The task and preset whose curves are shown; None is the first."""
-        first = self._snapshot.parts[0] if self._snapshot and self._snapshot.parts else None
-        return self.highlighted[0].task_preset if self.highlighted and self.highlighted[0] is not first else None
-
-    @property
-    def highlighted_sides(self) -> tuple[int, ...]:
-        """The indices of the highlighted difference's sides in their task."""
-        if self.highlighted is None:
-            return ()
-        part, difference = self.highlighted
-        sides = id(difference.left), id(difference.right)
-        return tuple(index for index, side in enumerate(part.sides) if id(side) in sides)
-
-    @property
-    def summary(self) -> Content:
-        """The highlighted difference in one line."""
-        if self.highlighted is None:
-            return styled()
-        return difference_text.format_difference_line(self.highlighted[1], self._labels(*self.highlighted))
-
-    def _labels(self, part: TaskComparison, difference: PairedDifference) -> tuple[SideLabel, SideLabel]:
-        labels = difference_text.label_sides(part, theme_palette(self.app.current_theme))
-        return labels[id(difference.left)], labels[id(difference.right)]
-
-    def show(self, snapshot: ComparisonSnapshot) -> None:
-        """Show a comparison; a new selection of runs highlights its first difference with pairs."""
-        is_new = self._snapshot is None or self._snapshot.selection != snapshot.selection
-        self._snapshot = snapshot
-        if is_new:
-            differences = enumerate(self._differences())
-            self._cursor = next((index for index, (_, difference) in differences if difference.paired.pairs), 0)
-        self._update()
-
-    def move_cursor(self, rows: int) -> None:
-        self._cursor = min(max(self._cursor + rows, 0), max(len(self._differences()) - 1, 0))
-        self._update()
-        self.query_one("#difference", VerticalScroll).scroll_home(animate=False)
-
-    def toggle_settings(self) -> None:
-        """List all settings that differ, or only those that both sides have."""
-        self._all_settings = not self._all_settings
-        self._update()
-
-    def on_resize(self) -> None:
-        self._update()
-
-    def _update(self) -> None:
-        snapshot, width = self._snapshot, self.size.width - 1
-        if snapshot is None or snapshot.comparison is None or width <= 0:
-            return
-        palette = theme_palette(self.app.current_theme)
-        table, cursor_line = difference_text.format_difference_table(snapshot, self._cursor, palette, width)
-        self.query_one("#difference-table", StyledText).set_content(table)
-        self.query_one("#differences", VerticalScroll).scroll_to(y=max(0, cursor_line - 3), animate=False)
-        detail = styled((" Only one side: nothing to compare it with.", "muted"))
-        if self.highlighted:
-            labels, rule = self._labels(*self.highlighted), snapshot.comparison.rule_description
-            detail = difference_text.format_difference_detail(
-                self.highlighted[1], labels, width, rule, self._all_settings
-            )
-        self.query_one("#difference-detail", StyledText).set_content(detail)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from clarinet_tui.history.query_language import QueryProblem
 
-Queries = tuple[str, str]
-
 
 class FilterLine(GuardedHandlers, Vertical):
     """Hidden until it is opened. Tab completes, enter keeps the filter, escape clears it."""
@@ -38,7 +36,6 @@ class FilterLine(GuardedHandlers, Vertical):
 
     @dataclass(eq=False, repr=False)
     class FilterChanged(Message):
-        line: FilterLine
         query: str
 
     @dataclass(eq=False, repr=False)
@@ -54,7 +51,8 @@ class FilterLine(GuardedHandlers, Vertical):
         self._input: Input | None = None
         """None until the line is opened."""
         self._timer: Timer | None = None
-        self._applied = ""
+        self.applied = ""
+        """The query that is applied."""
         self._field_values: Mapping[str, tuple[str, ...]] = {}
         self._start, self._candidates = 0, tuple[str, ...]()
         """Completions of the text from here to the caret."""
@@ -89,7 +87,7 @@ class FilterLine(GuardedHandlers, Vertical):
         """Open the line for typing; a query is set as the one that is already applied."""
         line = await self._ensure_input()
         if query is not None:
-            self._applied = line.value = query
+            self.applied = line.value = query
             line.cursor_position = len(query)
         self.display = True
         self.screen.set_focus(line)  # at once: `line.focus()` would do it after keys that have already arrived
@@ -179,14 +177,14 @@ class FilterLine(GuardedHandlers, Vertical):
 
     def _close(self, *, kept: bool) -> None:
         self._apply()
-        self.display = bool(self._applied)
+        self.display = bool(self.applied)
         self.post_message(self.FilterClosed(self, kept))
 
     def _apply(self) -> None:
         query = self._input.value.rstrip() if self._input else ""
-        if query != self._applied:
-            self._applied = query
-            self.post_message(self.FilterChanged(self, query))
+        if query != self.applied:
+            self.applied = query
+            self.post_message(self.FilterChanged(query))
 
 
 def format_candidates(candidates: tuple[str, ...], chosen: int | None, width: int) -> Content:
@@ -201,57 +199,3 @@ def format_candidates(candidates: tuple[str, ...], chosen: int | None, width: in
             break
         spans += [(candidate, "chosen" if index == chosen else "muted"), ("  ", "")]
     return styled(*spans)
-
-
-class QueryPair(GuardedHandlers, Vertical):
-    """Hidden until it is opened. Enter moves to the second line, then keeps both queries; escape clears both."""
-
-    @dataclass(eq=False, repr=False)
-    class QueriesChanged(Message):
-        queries: Queries
-
-    @dataclass(eq=False, repr=False)
-    class QueriesClosed(Message):
-        """The user stopped typing and kept or cleared the queries."""
-
-        kept: bool
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        self.first, self.second = FilterLine(" one-step / "), FilterLine(" two-step / ")
-        super().__init__(self.first, self.second, id=id)
-        self._queries: Queries = ("", "")
-
-    @property
-    def is_typing(self) -> bool:
-        return self.first.is_typing or self.second.is_typing
-
-    async def open(self, queries: Queries) -> None:
-        """Open both lines with the queries that are applied."""
-        self._queries = queries
-        await self.second.open(queries[1])
-        await self.first.open(queries[0])
-
-    def show(
-        self,
-        matches: tuple[int, ...],
-        problems: tuple[QueryProblem | None, ...],
-        field_values: Mapping[str, tuple[str, ...]],
-    ) -> None:
-        """Show for each query how many runs match, or its problem."""
-        for line, count, problem in zip((self.first, self.second), matches, problems, strict=False):
-            line.show(count, problem, field_values)
-
-    def on_filter_line_filter_changed(self, event: FilterLine.FilterChanged) -> None:
-        event.stop()
-        first, second = self._queries
-        self._queries = (event.query, second) if event.line is self.first else (first, event.query)
-        self.post_message(self.QueriesChanged(self._queries))
-
-    def on_filter_line_filter_closed(self, event: FilterLine.FilterClosed) -> None:
-        event.stop()
-        if event.kept and event.line is self.first:
-            self.first.display = True
-            self.call_after_refresh(self.second.open)
-            return
-        self.first.display = self.second.display = False
-        self.post_message(self.QueriesClosed(event.kept))
