@@ -55,6 +55,9 @@ class FileFormat(StrEnum):
     """UCI digits, which come with scikit-learn."""
 
 
+ARRAY_FILES = {FileFormat.ARRAYS: ("train.npz", "test.npz"), FileFormat.GENERATED: (TRAIN_FILE, TEST_FILE)}
+
+
 @dataclass(frozen=True)
 class PublishedDomain:
     """How a known domain is published."""
@@ -96,10 +99,6 @@ class DomainFiles:
 
     format: FileFormat
     folder: Path
-
-    @property
-    def is_generated(self) -> bool:
-        return self.format is FileFormat.GENERATED
 
 
 def find_domain_files(name: str, data_dir: Path) -> DomainFiles | None:
@@ -211,8 +210,7 @@ GENERATED = ("synth", "mnistm")
 def read_digit_domain(domain: Domain, scratch: Scratch, progress: ProgressCallback) -> DomainSplits:
     """Read a known domain; SYN-DIGITS is generated if it is missing."""
     data_dir = scratch.data_dir
-    files = find_domain_files(domain.name, data_dir)
-    if files is None and domain.name == "synth":
+    if domain.name == "synth" and find_domain_files(domain.name, data_dir) is None:
         generated = generate_synth(*DEFAULT_SIZES, 0, partial(progress, f"Generating {domain.title}"))
         notes = [f"{domain.title} is {generated.record.description}"]
         try:
@@ -221,12 +219,11 @@ def read_digit_domain(domain: Domain, scratch: Scratch, progress: ProgressCallba
             notes.append(f"{domain.title} was not kept: the data folder cannot be written")
         train, test = (_make_split(f"{domain.title}, generated", part) for part in (generated.train, generated.test))
         return DomainSplits(domain, train, test, tuple(notes))
-    if files is None:
-        raise missing_domain_error(domain.name, data_dir)
+    files = _require_files(domain.name, data_dir)
     train, test = read_domain_files(domain.name, files, scratch)
     counts, published = (len(train), len(test)), PUBLISHED[domain.name].sizes
     notes = []
-    if files.is_generated:
+    if files.format is FileFormat.GENERATED:
         notes = [f"{domain.title} is {read_record(files.folder).description}"]
     elif counts != published:
         sizes = f"{counts[0]} + {counts[1]} images, published with {published[0]} + {published[1]}"
@@ -237,21 +234,20 @@ def read_digit_domain(domain: Domain, scratch: Scratch, progress: ProgressCallba
 def read_domain_files(name: str, files: DomainFiles, scratch: Scratch) -> tuple[Split, Split]:
     """Return the training and the test split of a domain."""
     folder = files.folder
-    match files.format:
-        case FileFormat.ARRAYS:
-            splits = [read_arrays(folder / f"{split}.npz", scratch) for split in SPLITS]
-        case FileFormat.GENERATED:
-            splits = [read_arrays(folder / file, scratch) for file in (TRAIN_FILE, TEST_FILE)]
-        case FileFormat.RELEASE:
-            splits = [read_release(folder, split) for split in SPLITS]
-        case _:
-            splits = [_make_split(str(folder), _read_published(name, folder, train)) for train in (True, False)]
+    if files.format in ARRAY_FILES:
+        splits = [read_arrays(folder / file, scratch) for file in ARRAY_FILES[files.format]]
+    elif files.format is FileFormat.RELEASE:
+        splits = [read_release(folder, split) for split in SPLITS]
+    else:
+        splits = [_make_split(str(folder), _read_published(name, folder, train)) for train in (True, False)]
     train, test = (replace(split, names=split.names or CLASSES) for split in splits)
     return train, test
 
 
-def missing_domain_error(name: str, data_dir: Path) -> InputError:
-    return InputError(
+def _require_files(name: str, data_dir: Path) -> DomainFiles:
+    if files := find_domain_files(name, data_dir):
+        return files
+    raise InputError(
         f"{data_dir / name}: {DOMAINS_BY_NAME[name].title} is missing; get it with `{PUBLISHED[name].command}`, "
         "or put train.npz and test.npz there"
     )
@@ -322,18 +318,17 @@ def generate_domain(
 def _generate_mnistm(
     data_dir: Path, sizes: tuple[int, int], seed: int, photos: Path | None, progress: Progress
 ) -> GeneratedData:
-    files = find_domain_files("mnist", data_dir)
-    if files is None:
-        raise missing_domain_error("mnist", data_dir)
     scratch = Scratch(data_dir, float("inf"))
+    splits = read_domain_files("mnist", _require_files("mnist", data_dir), scratch)
     digits: list[Digits] = []
-    for name, split, size in zip(SPLITS, read_domain_files("mnist", files, scratch), sizes, strict=True):
+    for name, split, size in zip(SPLITS, splits, sizes, strict=True):
         if size > len(split):
             raise InputError(f"--{name}: MNIST has {len(split)} images to generate MNIST-M from, got {size}")
-        rows = slice(0, size or len(split))
-        x = read_images(split.images, np.arange(len(split))[rows], (28, 28, 1), scratch, lambda done, total: None)
+        rows = np.arange(size or len(split))
+        x = read_images(split.images, rows, (28, 28, 1), scratch, lambda done, total: None)
         digits.append((x, split.y[rows]))
-    return generate_mnistm(digits, seed, photos, progress)
+    train, test = digits
+    return generate_mnistm(train, test, seed, photos, progress)
 
 
 # -- listing and verifying -------------------------------------------------------------------------------------------
@@ -375,7 +370,7 @@ def list_domains(data_dir: Path) -> tuple[DomainStatus, ...]:
         files = find_domain_files(domain.name, data_dir)
         train, test = (None, None) if files is None else _count_splits(domain.name, files)
         origin = ORIGINS[files.format] if files else ""
-        if files and files.is_generated:
+        if files and files.format is FileFormat.GENERATED:
             try:
                 photographs = read_record(files.folder).photographs
                 origin += f" (from {photographs})" if photographs else ""
@@ -400,19 +395,13 @@ def list_domains(data_dir: Path) -> tuple[DomainStatus, ...]:
 
 def _count_splits(name: str, files: DomainFiles) -> tuple[int | None, int | None]:
     """Count images from headers and lists alone; files that would have to be unpacked are assumed complete."""
-    folder = files.folder
-    match files.format, name:
-        case FileFormat.ARRAYS, _:
-            return count_images(folder / "train.npz"), count_images(folder / "test.npz")
-        case FileFormat.GENERATED, _:
-            return count_images(folder / TRAIN_FILE), count_images(folder / TEST_FILE)
-        case FileFormat.RELEASE, _:
-            return _count_lines(folder / MNISTM_FILES[0]), _count_lines(folder / MNISTM_FILES[1])
-        case _, "mnist":
-            return _count_idx(folder / MNIST_FILES[0]), _count_idx(folder / MNIST_FILES[2])
-        case _, "synth":
-            return _count_mat(folder / SYNTH_FILES[0]), _count_mat(folder / SYNTH_FILES[1])
-    return PUBLISHED[name].sizes
+    counters = {"mnistm": _count_lines, "mnist": _count_idx, "synth": _count_mat}
+    count = count_images if files.format in ARRAY_FILES else counters.get(name)
+    if count is None:
+        return PUBLISHED[name].sizes
+    names = ARRAY_FILES.get(files.format, PUBLISHED[name].files)
+    train, test = names[::2] if name == "mnist" and files.format is FileFormat.TORCHVISION else names
+    return count(files.folder / train), count(files.folder / test)
 
 
 def _count_lines(path: Path) -> int:
@@ -461,9 +450,7 @@ def verify_domain(name: str, data_dir: Path) -> list[Finding]:
     """Return all findings about one domain, up to the first bad one."""
     if name not in DOMAINS_BY_NAME:
         raise InputError(f'"{name}": no such domain; choose one of {", ".join(DOMAINS_BY_NAME)}')
-    files = find_domain_files(name, data_dir)
-    if files is None:
-        raise missing_domain_error(name, data_dir)
+    files = _require_files(name, data_dir)
     findings = []
     if files.format is FileFormat.TORCHVISION:  # other files have no published checksums
         from core.data.download import downloads, md5_of
@@ -485,7 +472,6 @@ def verify_domain(name: str, data_dir: Path) -> list[Finding]:
 def _check_content(name: str, data_dir: Path, files: DomainFiles) -> Finding:
     """Check shapes, labels and counts; a wrong shape or label is an InputError."""
     train, test = read_domain_files(name, files, Scratch(data_dir, float("inf")))
-    counts = (len(train), len(test))
     for split in (train, test):
         y, _ = encode_labels(split, CLASSES)
         if len(unknown := np.flatnonzero(y < 0)):
@@ -499,10 +485,10 @@ def _check_content(name: str, data_dir: Path, files: DomainFiles) -> Finding:
         if files.format is PUBLISHED[name].format and expected not in (None, shape):
             raise InputError(f"{split.origin}: images are {shape}, not {expected}")
     height, width, channels = train.images.shape
-    summary = f"{counts[0]} + {counts[1]} images of {height}×{width}×{channels}, labels 0 to 9"
-    if files.is_generated:
+    summary = f"{len(train)} + {len(test)} images of {height}×{width}×{channels}, labels 0 to 9"
+    if files.format is FileFormat.GENERATED:
         return Finding(name, "good", f"{summary}; {read_record(files.folder).description}")
     published = PUBLISHED[name].sizes
-    if counts == published:
+    if (len(train), len(test)) == published:
         return Finding(name, "good", f"{summary}, complete")
     return Finding(name, "doubtful", f"{summary}; published with {published[0]} + {published[1]}")

@@ -221,36 +221,27 @@ def _print_digits(canvas: "Image", scenes: Scenes, row: int, border: int, colour
     """Print the digits side by side, the labelled one in the middle of the canvas."""
     font, centre = int(scenes.font[row]), int(scenes.centre[row])
     gap = int(scenes.gap[row] + 2 * (scenes.weight[row] + scenes.outline[row]))
-    glyphs = [draw_glyph(font, int(digit), border) for digit in scenes.digits[row, : scenes.length[row]]]
-    middle = glyphs[centre]
-    left = (CANVAS - middle.width) // 2 - sum(glyph.width + gap for glyph in glyphs[:centre])
-    baseline = (CANVAS + middle.height) // 2
-    for glyph in glyphs:
-        canvas.paste(colour, (left - border, baseline - glyph.height - border), glyph.ink)
-        left += glyph.width + gap
-
-
-@dataclass(frozen=True)
-class Glyph:
-    """The ink of one digit, thickened by its border; width and height exclude the border."""
-
-    ink: "Image"
-    width: int
-    height: int
+    glyphs = [_draw_glyph(font, int(digit), border) for digit in scenes.digits[row, : scenes.length[row]]]
+    widths = [glyph.width - 2 * border for glyph in glyphs]
+    left = (CANVAS - widths[centre]) // 2 - sum(width + gap for width in widths[:centre])
+    baseline = (CANVAS + glyphs[centre].height - 2 * border) // 2
+    for glyph, width in zip(glyphs, widths, strict=True):
+        canvas.paste(colour, (left - border, baseline + border - glyph.height), glyph)
+        left += width + gap
 
 
 @cache
-def draw_glyph(font: int, digit: int, border: int) -> Glyph:
+def _draw_glyph(font: int, digit: int, border: int) -> "Image":
+    """Return the ink of one digit, thickened by a border."""
     from PIL import Image, ImageDraw
 
     face = _load_font(font)
     left, top, right, bottom = (round(edge) for edge in face.getbbox(str(digit), anchor="ls"))
-    width, height = right - left, bottom - top
-    ink = Image.new("L", (width + 2 * border, height + 2 * border))
+    ink = Image.new("L", (right - left + 2 * border, bottom - top + 2 * border))
     ImageDraw.Draw(ink).text(
         (border - left, border - top), str(digit), fill=255, font=face, anchor="ls", stroke_width=border
     )
-    return Glyph(ink, width, height)
+    return ink
 
 
 @cache
@@ -272,23 +263,19 @@ Photograph = NDArray[np.uint8]
 
 
 def generate_mnistm(
-    mnist: Sequence[Digits],
-    seed: int,
-    photos: Path | None,
-    progress: Progress = lambda done, total: None,
+    train: Digits, test: Digits, seed: int, photos: Path | None, progress: Progress = lambda done, total: None
 ) -> GeneratedData:
     """Generate MNIST-M from MNIST's digits and the photographs of a folder, or scikit-learn's two."""
     photographs, origin = _read_photographs(photos)
-    total = sum(len(y) for _, y in mnist)
-    parts: list[Digits] = []
-    for split, (x, y) in zip(("train", "test"), mnist, strict=True):
-        before = sum(len(labels) for _, labels in parts)
+    counts = len(train[1]), len(test[1])
+
+    def generate(split: str, digits: Digits, before: int) -> Digits:
         random = np.random.default_rng(stream_seed(seed, "mnistm", split))
-        blended = blend(x, photographs, random, lambda done, before=before: progress(before + done, total))  # type: ignore[misc]
-        parts.append((blended, y))
-    return GeneratedData(
-        parts[0], parts[1], GenerationRecord(MNISTM_RECIPE, seed, len(parts[0][1]), len(parts[1][1]), origin)
-    )
+        x = blend(digits[0], photographs, random, lambda done: progress(before + done, sum(counts)))
+        return x, digits[1]
+
+    record = GenerationRecord(MNISTM_RECIPE, seed, *counts, origin)
+    return GeneratedData(generate("train", train, 0), generate("test", test, counts[0]), record)
 
 
 def blend(
