@@ -145,7 +145,7 @@ def read_arrays(path: Path, scratch: Scratch) -> Split:
     if "classes" in arrays:
         values = arrays["classes"]
         if values.ndim != 1 or values.dtype.kind != "U":
-            got = f"{values.dtype} {_format_shape(values)}"
+            got = f"{values.dtype} {values.shape}"
             raise InputError(f"{path}: classes: expected a list of names (dtype str), got {got}")
         names = tuple(str(name) for name in values)
         if len(set(names)) < len(names):
@@ -204,13 +204,13 @@ def _check_images(path: Path, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.
     if x.dtype != np.uint8:
         raise InputError(f"{path}: x: expected uint8 pixels from 0 to 255, got {x.dtype}")
     if x.ndim not in (3, 4) or 0 in x.shape[1:]:
-        raise InputError(f"{path}: x: expected (N, H, W) or (N, H, W, C), got {_format_shape(x)}")
+        raise InputError(f"{path}: x: expected (N, H, W) or (N, H, W, C), got {x.shape}")
     if is_one_image(x):
-        raise InputError(f"{path}: x: expected (N, H, W) or (N, H, W, C), got {_format_shape(x)}; one image is x[None]")
+        raise InputError(f"{path}: x: expected (N, H, W) or (N, H, W, C), got {x.shape}; one image is x[None]")
     if len(x) == 0:
         raise InputError(f"{path}: x contains no images")
     if x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] > 4:
-        raise InputError(f"{path}: x: expected channels last, (N, H, W, C), got {_format_shape(x)}; transpose it")
+        raise InputError(f"{path}: x: expected channels last, (N, H, W, C), got {x.shape}; transpose it")
     return x if x.ndim == 4 else x[..., None]
 
 
@@ -220,7 +220,7 @@ def _check_labels(path: Path, key: str, values: NDArray[Any], count: int) -> Lab
     if not np.issubdtype(values.dtype, np.integer):
         raise InputError(f"{path}: {key}: expected integers, -1 where unknown, got {values.dtype}")
     if values.shape != (count,):
-        raise InputError(f"{path}: {key}: expected one label for each of {count} images, got {_format_shape(values)}")
+        raise InputError(f"{path}: {key}: expected one label for each of {count} images, got {values.shape}")
     labels = values.astype(np.int64)
     outside = np.flatnonzero((labels < -1) | (labels >= MAX_CLASSES) | ((labels < 0) & (values > 0)))  # beyond int64
     if len(outside):
@@ -237,7 +237,7 @@ def _check_complementary(path: Path, values: NDArray[Any], count: int) -> Labels
         return _check_labels(path, "ybar", values, count)
     _check_finite(path, "ybar", values)
     if len(values) != count:
-        raise InputError(f"{path}: ybar: expected one row for each of {count} images, got {_format_shape(values)}")
+        raise InputError(f"{path}: ybar: expected one row for each of {count} images, got {values.shape}")
     if not np.isin(values, (0, 1)).all():
         raise InputError(f"{path}: ybar: expected a mask (N, K) of 0 and 1, or one label an image (N,)")
     full = np.flatnonzero(values.all(axis=1))
@@ -249,10 +249,6 @@ def _check_complementary(path: Path, values: NDArray[Any], count: int) -> Labels
 def _check_finite(path: Path, key: str, values: NDArray[Any]) -> None:
     if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
         raise InputError(f"{path}: {key} contains values that are not finite; use -1 where a label is unknown")
-
-
-def _format_shape(values: NDArray[Any]) -> str:
-    return "(" + ", ".join(str(size) for size in values.shape) + ("," if values.ndim == 1 else "") + ")"
 
 
 # -- a domain -------------------------------------------------------------------------------------------------------

@@ -210,16 +210,11 @@ def convert_images(x: NDArray[np.uint8], shape: Shape, *, cut: bool = False) -> 
         top, left, bottom, right = _centre(x.shape[1], x.shape[2], shape)
         x = x[:, top:bottom, left:right]
     if x.shape[3] == 3 and shape[2] == 1:
-        x = to_grey(x)
+        x = np.rint(x.astype(np.float32) @ np.array(LUMA, dtype=np.float32)).astype(np.uint8)[..., None]
     x = resize(x, shape[0], shape[1])
     if x.shape[3] == 1 and shape[2] == 3:
         x = np.repeat(x, 3, axis=3)
     return x
-
-
-def to_grey(x: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    grey = x.astype(np.float32) @ np.array(LUMA, dtype=np.float32)
-    return np.rint(grey).astype(np.uint8)[..., None]
 
 
 def resize(x: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:

@@ -24,8 +24,8 @@ def load_task(config: RunConfig, data_dir: Path, progress: ProgressCallback | No
     """Load the data of the configured task; `progress` is called with what is done, how much and the total."""
     task = parse_task(config.task)
     scratch = Scratch(data_dir, config.memory_limit_gb * 2**30)
-    loader = _Loader(config, scratch, progress or (lambda what, done, total: None))
-    source, target = loader.read_domain(task.source), loader.read_domain(task.target)
+    progress = progress or (lambda what, done, total: None)
+    source, target = (_read_domain(domain, config, scratch, progress) for domain in (task.source, task.target))
     given = source.train.ybar
     has_ybar = given is not None and (given.any() if given.ndim == 2 else (given >= 0).any())
     if not has_ybar and not (source.train.y >= 0).any():
@@ -34,14 +34,11 @@ def load_task(config: RunConfig, data_dir: Path, progress: ProgressCallback | No
         )
     classes = common_classes(source, target)
     shape, shape_notes = common_shape(task, source, target, config.image_size)
-    train, dropped = loader.source_set(task.source, source.train, "train", classes, shape)
-    source_test = None
-    if source.test is not None:
-        source_test, _ = loader.source_set(task.source, source.test, "test", classes, shape)
-    target_train = loader.target_set(task.target, target.train, "train", classes, shape)
-    target_test = target_train
-    if target.test is not None:
-        target_test = loader.target_set(task.target, target.test, "test", classes, shape)
+    loader = _Loader(config, scratch, progress, classes, shape)
+    train, dropped = loader.source_set(task.source, source.train, "train")
+    source_test = None if source.test is None else loader.source_set(task.source, source.test, "test")[0]
+    target_train = loader.target_set(task.target, target.train, "train")
+    target_test = target_train if target.test is None else loader.target_set(task.target, target.test, "test")
     notes = [*source.notes, *(note for note in target.notes if note not in source.notes), *shape_notes]
     if dropped:
         notes.append(f"{task.source.title}: {dropped} source images have no label of any kind and were left out")
@@ -52,26 +49,27 @@ def load_task(config: RunConfig, data_dir: Path, progress: ProgressCallback | No
     return TaskData(train, source_test, target_train, target_test, classes, tuple(notes))
 
 
+def _read_domain(domain: Domain, config: RunConfig, scratch: Scratch, progress: ProgressCallback) -> DomainSplits:
+    if domain.is_custom:
+        return read_custom_domain(domain, config.image_size, scratch, progress, cut=config.fit == "cut")
+    splits = read_digit_domain(domain, scratch, progress)
+    return shuffle_split(splits) if domain.name == "usps" and config.usps_split == "80/20" else splits
+
+
 @dataclass(frozen=True)
 class _Loader:
     config: RunConfig
     scratch: Scratch
     progress: ProgressCallback
+    classes: tuple[str, ...]
+    shape: Shape
 
-    def read_domain(self, domain: Domain) -> DomainSplits:
-        if domain.is_custom:
-            cut = self.config.fit == "cut"
-            return read_custom_domain(domain, self.config.image_size, self.scratch, self.progress, cut=cut)
-        splits = read_digit_domain(domain, self.scratch, self.progress)
-        return shuffle_split(splits) if domain.name == "usps" and self.config.usps_split == "80/20" else splits
-
-    def source_set(
-        self, domain: Domain, split: Split, name: str, classes: tuple[str, ...], shape: Shape
-    ) -> tuple[ImageSet, int]:
+    def source_set(self, domain: Domain, split: Split, name: str) -> tuple[ImageSet, int]:
         """Return labelled source images and how many were left out.
 
         Complementary labels are drawn before a subset is taken, so that all label budgets share them.
         """
+        classes = self.classes
         y, ybar = encode_labels(split, classes)
         if name == "train" and ybar is None and (y >= 0).any():
             missing = np.flatnonzero(np.bincount(y[y >= 0], minlength=len(classes)) == 0)
@@ -90,31 +88,28 @@ class _Loader:
         train_budget = (self.config.source_size, self.config.source_fraction)
         budget = train_budget if name == "train" else (self.config.test_size, 1.0)
         chosen = rows[self._subset(domain, name, len(rows), *budget)]
-        x = self._read_images(domain, split, chosen, shape)
+        x = self._read_images(domain, split, chosen)
         return ImageSet(x, y[chosen], mask[chosen] if mask.any() else None), dropped
 
-    def target_set(self, domain: Domain, split: Split, name: str, classes: tuple[str, ...], shape: Shape) -> ImageSet:
+    def target_set(self, domain: Domain, split: Split, name: str) -> ImageSet:
         """Return target images; their labels are for evaluation only."""
-        y, _ = encode_labels(split, classes)
+        y, _ = encode_labels(split, self.classes)
         size = self.config.target_size if name == "train" else self.config.test_size
         chosen = self._subset(domain, name, len(split), size, 1.0)
-        return ImageSet(self._read_images(domain, split, chosen, shape), y[chosen], None)
+        return ImageSet(self._read_images(domain, split, chosen), y[chosen], None)
 
     def _subset(self, domain: Domain, name: str, count: int, size: int, fraction: float) -> Rows:
         """Return sorted random rows; a smaller subset is always part of a larger one."""
-        keep = min(size or count, count)
-        keep = max(1, round(keep * fraction))
-        if keep == count:
-            return np.arange(count)
+        keep = max(1, round(min(size or count, count) * fraction))
         seed = stream_seed(data_seed(self.config), "subset", domain.name, name)
         return np.sort(np.random.default_rng(seed).permutation(count)[:keep])
 
-    def _read_images(self, domain: Domain, split: Split, rows: Rows, shape: Shape) -> NDArray[np.uint8]:
+    def _read_images(self, domain: Domain, split: Split, rows: Rows) -> NDArray[np.uint8]:
         progress = partial(self.progress, f"Reading {domain.title}")
         images: ImageSource = split.images
         if isinstance(images, FileImages):
             images, rows = decode_files(images, rows, self.scratch, max(1, self.config.threads), progress)
-        return read_images(images, rows, shape, self.scratch, progress, cut=self.config.fit == "cut")
+        return read_images(images, rows, self.shape, self.scratch, progress, cut=self.config.fit == "cut")
 
 
 def common_shape(
