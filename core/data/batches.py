@@ -44,9 +44,6 @@ class ResidentImages:
             images = self._images[chosen]
             yield images if self._is_normalised else normalise(images, self._channels_last)
 
-    def close(self) -> None:
-        """End the processes that read images, of which there are none."""
-
 
 class StreamedImages:
     """A domain that does not fit; worker processes, which live until `close`, read it into pinned memory."""
@@ -79,6 +76,7 @@ class StreamedImages:
             yield normalise(images.to(self._device, non_blocking=True), self._channels_last)
 
     def close(self) -> None:
+        """End the processes that read images."""
         self._loader._iterator = None  # its finalizer ends the processes
 
 

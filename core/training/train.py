@@ -20,9 +20,10 @@ import torch
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.data.batches import Images
+from core.data.batches import Images, ResidentImages, ShuffledImages, StreamedImages
+from core.data.labels import class_priors, label_hash, label_weights
 from core.data.load import load_task
-from core.data.task_data import TaskData
+from core.data.task_data import ImageSet, TaskData
 from core.device import TrainingSettings, find_device
 from core.errors import DISK_FULL, InputError
 from core.events import (
@@ -48,8 +49,7 @@ from core.metrics import is_reproducible
 from core.models import checkpoint
 from core.models.model import MODEL_FILE, describe_model, encode_weights, epoch_file
 from core.training import cuda_graph
-from core.training.device_data import load_device_data
-from core.training.evaluate import evaluate_domain, predict_logits
+from core.training.evaluate import TestSet, evaluate_domain, predict_logits
 
 CAPACITY, MAX_AGE = 256, 0.25
 """Iterations and seconds after which metrics are fetched from the device."""
@@ -224,6 +224,70 @@ class MetricBuffer:
         self._rows.clear()
 
 
+class DeviceData:
+    """What a run trains and evaluates on, on the device; target labels are in `target_test` only."""
+
+    def __init__(self, config: RunConfig, task_data: TaskData, device: torch.device) -> None:
+        mask = task_data.source_train.ybar
+        assert mask is not None, "load_task gives every source complementary labels"
+        self.task_data = task_data
+        self.device = device
+        self.classes = len(task_data.classes)
+        self.weights = torch.from_numpy(label_weights(mask)).to(device)
+        self.priors = torch.from_numpy(class_priors(mask)).to(self.weights)
+        self.label_hash = label_hash(mask)
+
+        def place(images: NDArray[np.uint8]) -> Images:
+            """Keep images on the device if they fit, stream them otherwise; their order is the same."""
+            if images.nbytes > config.memory_limit_gb * 2**30:
+                return StreamedImages(images, device, config.channels_last, config.workers)
+            # Normalising once saves launches; floats are four times as large, and may take an eighth of a GPU's memory.
+            normalised = device.type == "cuda" and 8 * 4 * images.nbytes <= torch.cuda.mem_get_info(device)[0]
+            return ResidentImages(images, device, config.channels_last, normalised)
+
+        def make_test_set(
+            images: ImageSet, trained: ImageSet, placed: Images, mask: NDArray[np.bool_] | None
+        ) -> TestSet:
+            """A domain without test images is tested on those that it trains on, which are on the device already."""
+            x = placed if images.x is trained.x else place(images.x)
+            weights = None if mask is None else torch.from_numpy(label_weights(mask)).to(device)
+            return TestSet(x, torch.from_numpy(images.y).to(device), weights)
+
+        self.source, self.target = place(task_data.source_train.x), place(task_data.target_train.x)
+        test = task_data.source_test
+        self.source_test = make_test_set(test, task_data.source_train, self.source, test.ybar) if test else None
+        self.target_test = make_test_set(task_data.target_test, task_data.target_train, self.target, None)
+
+    def batches(self, stage: StagePlan, epoch: int, start: int, labels: torch.Tensor | None) -> Iterator[Batch]:
+        """Yield the rest of an epoch of a stage, from batch `start`; `epoch` counts from 0 within the stage."""
+        count = stage.iterations_per_epoch
+        name = stage.spec.name
+        source = ShuffledImages(self.source, f"{name}/source", stage.batch_size, self.device)
+        sources = source.epoch(stage.seed, epoch, start, count)
+        targets: Iterator[tuple[torch.Tensor | None, object]] = iter([(None, None)] * (count - start))
+        if stage.spec.adapts:
+            target = ShuffledImages(self.target, f"{name}/target", stage.batch_size, self.device)
+            targets = target.epoch(stage.seed, epoch, start, count)
+        for (images, chosen), (target_images, _) in zip(sources, targets, strict=True):
+            if labels is None:
+                yield Batch(images, target_images, weights=self.weights[chosen])
+            else:
+                yield Batch(images, target_images, labels=labels[chosen])
+
+    def true_labels(self, method: str) -> torch.Tensor:
+        y = self.task_data.source_train.y
+        if (y < 0).any():
+            raise InputError(f"method: {method} needs true source labels, but {int((y < 0).sum())} are unknown")
+        return torch.from_numpy(y).to(self.device)
+
+    def close(self) -> None:
+        """End the processes that read streamed images."""
+        tests = [test.images for test in (self.source_test, self.target_test) if test]
+        for images in (self.source, self.target, *tests):
+            if isinstance(images, StreamedImages):
+                images.close()
+
+
 class _RunEnded(Exception):  # noqa: N818 - it ends the loop and is no error
     """The last event of the run was yielded."""
 
@@ -248,7 +312,7 @@ class Session:
         self.notices = notices
         self.device = device
         self.method = find_method(config.method)
-        self.data = load_device_data(config, task_data, device)
+        self.data = DeviceData(config, task_data, device)
         self.stages = make_plan(config, self.method, len(self.data.source), len(self.data.target))
         labels = {stage.labels for stage in self.method.stages}
         if "true" in labels:

@@ -117,7 +117,7 @@ def compute_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "core.data.batches.normalise", lambda images, _: images.permute(0, 3, 1, 2).double() / 127.5 - 1
     )
-    monkeypatch.setattr("core.training.device_data.label_weights", lambda mask: weights(mask).astype(np.float64))
+    monkeypatch.setattr("core.training.train.label_weights", lambda mask: weights(mask).astype(np.float64))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import torch
 from core.data.batches import ResidentImages, StreamedImages, _BatchDataset
 from core.data.cache import find_in_file
 from core.data.task_data import ImageSet, TaskData
-from core.training.device_data import load_device_data
+from core.training.train import DeviceData
 from tests.support.image_folders import arrays_folder, load, picture_folder
 from tests.support.tiny import tiny_config, tiny_data, tiny_images
 
@@ -118,10 +118,10 @@ def test_another_process_gets_the_name_of_a_file(rows: slice, is_mapped: bool, t
 def test_a_domain_without_test_images_is_on_the_device_once() -> None:
     data = tiny_data()
     target = tiny_images(30, 5)
-    placed = load_device_data(
+    placed = DeviceData(
         tiny_config(), data.__class__(**{**vars(data), "target_train": target, "target_test": target}), CPU
     )
     assert placed.target_test.images is placed.target
     assert len(placed.target_test.y) == 30
-    apart = load_device_data(tiny_config(), data, CPU)
+    apart = DeviceData(tiny_config(), data, CPU)
     assert apart.target_test.images is not apart.target
