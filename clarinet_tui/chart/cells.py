@@ -1,6 +1,6 @@
 """A grid of characters, each with a style number, and the characters that draw several dots in a cell."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,41 +23,32 @@ class GlyphSet:
 
     def patterns(self, dots: Flags) -> Indices:
         """Return the dots of each cell as bits; `|` combines the patterns of two lines."""
-        rows, columns = dots.shape[0] // self.down, dots.shape[1] // self.across
-        grouped = dots.reshape(rows, self.down, columns, self.across)
-        pattern = np.zeros((rows, columns), dtype=np.intp)
-        for row in range(self.down):
-            for column in range(self.across):
-                pattern |= grouped[:, row, :, column].astype(np.intp) << (row * self.across + column)
+        pattern = np.zeros((dots.shape[0] // self.down, dots.shape[1] // self.across), dtype=np.intp)
+        for bit in range(self.down * self.across):
+            row, column = divmod(bit, self.across)
+            pattern |= dots[row :: self.down, column :: self.across].astype(np.intp) << bit
         return pattern
 
 
-def _braille() -> Codes:
-    """Unicode numbers Braille dots by column with the fourth row last; patterns here go row by row."""
-    bits = (0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80)
-    codes = [
-        0x2800 + sum(bit for position, bit in enumerate(bits) if pattern >> position & 1) for pattern in range(256)
-    ]
-    return np.array([0, *codes[1:]], dtype=np.uint32)
+def _table(codes: Iterable[int]) -> Codes:
+    return np.array([0, *codes], dtype=np.uint32)
 
 
-def _characters(text: str) -> Codes:
-    return np.array([0, *map(ord, text)], dtype=np.uint32)
-
-
-BRAILLE = GlyphSet("braille", 2, 4, _braille())
-QUADRANTS = GlyphSet("quadrants", 2, 2, _characters("▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"))
-HALVES = GlyphSet("halves", 1, 2, _characters("▀▄█"))
+_DOTS = (0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80)
+"""Braille dots row by row: Unicode numbers them by column with the fourth row last."""
+_PATTERNS = (0x2800 + sum(dot for bit, dot in enumerate(_DOTS) if pattern >> bit & 1) for pattern in range(1, 256))
+BRAILLE = GlyphSet("braille", 2, 4, _table(_PATTERNS))
+QUADRANTS = GlyphSet("quadrants", 2, 2, _table(map(ord, "▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")))
+HALVES = GlyphSet("halves", 1, 2, _table(map(ord, "▀▄█")))
 GLYPH_SETS = {glyphs.name: glyphs for glyphs in (BRAILLE, QUADRANTS, HALVES)}
 
 
 def fill_rows(top: Floats, bottom: Floats, rows: int) -> Flags:
     """Fill the rows from top to bottom (0 is the uppermost) in each column; NaN fills nothing."""
-    empty = np.isnan(top) | np.isnan(bottom) | (bottom < -0.5) | (top > rows - 0.5)
-    first = np.where(empty, rows, np.rint(np.clip(np.nan_to_num(top), 0, rows - 1))).astype(np.int32)
-    last = np.where(empty, -1, np.rint(np.clip(np.nan_to_num(bottom), 0, rows - 1))).astype(np.int32)
-    row = np.arange(rows, dtype=np.int32)[:, None]
-    return (row >= first) & (row <= last)
+    row = np.arange(rows)[:, None]
+    first, last = (np.rint(np.clip(edge, 0, rows - 1)) for edge in (top, bottom))
+    filled: Flags = (row >= first) & (row <= last) & (bottom >= -0.5) & (top <= rows - 0.5)
+    return filled
 
 
 def glyphs_for(environ: Mapping[str, str], encoding: str | None = None) -> GlyphSet:
@@ -84,13 +75,13 @@ def line_style(colour_index: int) -> int:
     return POINTER + 1 + 3 * colour_index
 
 
-def faint_style(colour_index: int) -> int:
-    """The style of raw values behind smoothed ones, and of single runs behind their mean."""
-    return POINTER + 2 + 3 * colour_index
+def faint_style(colour_index: int | None) -> int:
+    """The style of raw values behind smoothed ones, and of what is behind the lines; grey without a colour."""
+    return REFERENCE if colour_index is None else POINTER + 2 + 3 * colour_index
 
 
-def band_style(colour_index: int) -> int:
-    return POINTER + 3 + 3 * colour_index
+def band_style(colour_index: int | None) -> int:
+    return REFERENCE if colour_index is None else POINTER + 3 + 3 * colour_index
 
 
 class CellGrid:

@@ -1,7 +1,6 @@
 """Renders a chart as a grid of characters: bins points into dot columns, then draws axes, lines and marks."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -38,15 +37,12 @@ class _Bins:
         self.filled = np.flatnonzero(cuts[1:] > cuts[:-1])
         self.firsts = cuts[:-1][self.filled] - cuts[0]
 
-    def reduce(self, function: np.ufunc, values: Floats | Flags) -> Floats:
+    def reduce(self, function: np.ufunc, values: Floats) -> Floats:
         """Reduce the values of each column; NaN for columns without points."""
         result = np.full(self.count, np.nan)
         if self.filled.size:
             result[self.filled] = function.reduceat(values, self.firsts)
         return result
-
-    def any(self, flags: Flags) -> Flags:
-        return np.equal(self.reduce(np.logical_or, flags), 1)
 
 
 def bin_curve(curve: Curve, window: tuple[float, float], count: int) -> Columns:
@@ -59,7 +55,7 @@ def bin_curve(curve: Curve, window: tuple[float, float], count: int) -> Columns:
         low=bins.reduce(np.fmin, low),
         high=bins.reduce(np.fmax, high),
         mean=np.where(number > 0, total / np.fmax(number, 1.0), np.nan),
-        missing=bins.any(curve.missing[bins.points] > 0),
+        missing=bins.reduce(np.fmax, curve.missing[bins.points]) > 0,
         below=np.zeros(count, dtype=np.bool_),
         before=_point(curve, bins.points.start - 1, bins),
         after=_point(curve, bins.points.stop, bins),
@@ -84,29 +80,24 @@ def _point(curve: Curve, index: int, bins: _Bins) -> tuple[float, float] | None:
     return float((curve.x[index] - bins.start) / bins.width), float(curve.mean[index])
 
 
-def smooth(columns: Columns, length: float) -> Columns:
-    """Replace the mean by an exponential moving average with a time constant of `length` columns; gaps stay gaps.
+def smooth(curve: Curve, window: tuple[float, float], count: int, length: float) -> Columns:
+    """Bin the curve, and average it exponentially with a time constant of `length` columns; gaps stay gaps.
 
     Weights depend on the distance along x, not on the number of points, so dense and sparse lines are smoothed alike.
     """
-    known = ~np.isnan(columns.mean)
-    size = columns.mean.size
+    lead = int(np.ceil(3 * length))  # columns before the window, which only serve the smoothing
+    start, stop = window
+    columns = bin_curve(curve, (start - lead * (stop - start) / max(count - 1, 1), stop), count + lead)
+    known, size = ~np.isnan(columns.mean), count + lead
     kernel = np.exp(-np.arange(min(int(np.ceil(6 * length)) + 1, size)) / length)
     weighted = np.convolve(np.where(known, columns.mean, 0.0), kernel)[:size]
     weights = np.convolve(known * 1.0, kernel)[:size]
     mean = np.full(size, np.nan)
     mean[known] = weighted[known] / weights[known]
-    return replace(columns, low=mean, high=mean, mean=mean, before=None, after=None)
-
-
-def drop_columns(columns: Columns, count: int) -> Columns:
-    """Remove the first `count` columns, which only served the smoothing."""
-    cut = {name: getattr(columns, name)[count:] for name in ("low", "high", "mean", "missing", "below")}
-    before, after = (point and (point[0] - count, point[1]) for point in (columns.before, columns.after))
-    earlier = np.flatnonzero(~np.isnan(columns.mean[:count]))
-    if earlier.size:
-        before = float(earlier[-1] - count), float(columns.mean[earlier[-1]])
-    return replace(columns, **cut, before=before, after=after)
+    earlier = np.flatnonzero(known[:lead])
+    before = (float(earlier[-1] - lead), float(mean[earlier[-1]])) if earlier.size else None
+    mean = mean[lead:]
+    return Columns(mean, mean, mean, columns.missing[lead:], columns.below[lead:], before)
 
 
 def to_heights(columns: Columns, scale: Scale) -> Columns:
@@ -342,23 +333,23 @@ def _draw_x(grid: CellGrid, axes: Axes, label_row: int) -> None:
         grid.write(axes.axis_row, spec.width - len(name), name, cells.LABEL)
 
 
-def draw_reference_lines(grid: CellGrid, axes: Axes, lines: list[ReferenceLine]) -> None:
+def draw_reference_lines(grid: CellGrid, axes: Axes) -> None:
     """Lines and bands may cover them; coloured ones are sparse, because there may be several."""
-    for line in lines:
+    for line in (item for item in axes.spec.references if isinstance(item, ReferenceLine)):
         height = axes.scale.height(line.value)
         row = axes.cell_rows(np.array([height]))[0] if np.isfinite(height) else -1
         if not 0 <= row < axes.height:
             continue
         label = f" {printable(line.label)} " if line.label else ""
         dashes = DASH if line.colour_index is None else f"{DASH}  "
-        style = cells.REFERENCE if line.colour_index is None else faint_style(line.colour_index)
         text = ((DASH + label if label else "") + dashes * axes.width)[: axes.width]
-        grid.write(int(row), axes.left, text, style)
+        grid.write(int(row), axes.left, text, faint_style(line.colour_index))
 
 
-def draw_bands(grid: CellGrid, axes: Axes, bands: list[Curve]) -> None:
+def draw_bands(grid: CellGrid, axes: Axes) -> None:
     """The first band is on top; where two overlap, the dots of both are drawn in the colour of the first."""
     glyphs = axes.spec.glyphs
+    bands = [item for item in axes.spec.references if isinstance(item, Curve) and item.filled and item.x.size]
     patterns = np.zeros((axes.height, axes.width), dtype=np.intp)
     styles = np.zeros((axes.height, axes.width), dtype=np.int16)
     for index, band in reversed(list(enumerate(bands))):
@@ -372,7 +363,7 @@ def draw_bands(grid: CellGrid, axes: Axes, bands: list[Curve]) -> None:
             grid.tint(axes.left, share > 0.5, band.colour_index)
         pattern = glyphs.patterns(_sparse(filled, index) if glyphs is BRAILLE else filled)
         patterns |= pattern
-        styles[pattern > 0] = cells.REFERENCE if band.colour_index is None else band_style(band.colour_index)
+        styles[pattern > 0] = band_style(band.colour_index)
     codes = glyphs.table[patterns] if glyphs is BRAILLE else np.where(patterns > 0, np.uint32(ord(SHADE)), np.uint32(0))
     grid.overlay(axes.left, codes, styles)
 
@@ -399,30 +390,28 @@ class _Trace:
     """Smoothed values, or the raw ones without smoothing."""
 
 
-class RenderedChart(NamedTuple):
-    """The grid, and the position of the plot area in it."""
-
-    grid: CellGrid
-    axes: Axes
-
-
-def render_chart(spec: ChartSpec) -> RenderedChart:
-    """Render the chart; the first line is on top."""
+def render_chart(spec: ChartSpec) -> tuple[CellGrid, Axes]:
+    """Return the rendered chart, and the position of the plot area in it; the first line is on top."""
     axes = make_axes(spec)
     grid = CellGrid(spec.width, spec.height)
     draw_axes(grid, axes)
-    traces = [_trace(line, index, axes) for index, line in enumerate(spec.lines)]
-    draw_reference_lines(grid, axes, [item for item in spec.references if isinstance(item, ReferenceLine)])
-    draw_bands(
-        grid, axes, [item for item in spec.references if isinstance(item, Curve) and item.filled and item.x.size]
-    )
+    count = axes.width * spec.glyphs.across
+
+    def bin_heights(curve: Curve) -> Columns:
+        return to_heights(bin_curve(curve, spec.x_range, count), axes.scale)
+
+    traces = []
+    for index, line in enumerate(spec.lines):
+        raw = shown = bin_heights(line)
+        if spec.smoothing > 0:
+            shown = to_heights(smooth(line, spec.x_range, count, spec.smoothing * count), axes.scale)
+        traces.append(_Trace(line, index if line.colour_index is None else line.colour_index, raw, shown))
+    draw_reference_lines(grid, axes)
+    draw_bands(grid, axes)
     for mark in spec.marks:
         _draw_vertical(grid, axes, mark.x, "┊", cells.ALARM if mark.is_alarm else cells.MARK)
-    dimmed = [item for item in spec.references if isinstance(item, Curve) and not item.filled]
-    styles = [cells.REFERENCE if line.colour_index is None else faint_style(line.colour_index) for line in dimmed]
-    count = axes.width * spec.glyphs.across
-    binned = [to_heights(bin_curve(line, spec.x_range, count), axes.scale) for line in dimmed]
-    _draw_lines(grid, axes, list(zip(binned, styles, strict=True)))
+    dimmed = (item for item in spec.references if isinstance(item, Curve) and not item.filled)
+    _draw_lines(grid, axes, [(bin_heights(line), faint_style(line.colour_index)) for line in dimmed])
     if spec.smoothing > 0:
         _draw_lines(grid, axes, [(trace.raw, faint_style(trace.colour_index)) for trace in traces])
     _draw_lines(grid, axes, [(trace.shown, line_style(trace.colour_index)) for trace in traces], dashed=True)
@@ -436,22 +425,7 @@ def render_chart(spec: ChartSpec) -> RenderedChart:
     for index, trace in reversed(list(enumerate(traces))):
         _draw_markers(grid, axes, trace, index, len(traces))
         _draw_non_finite(grid, axes, trace)
-    return RenderedChart(grid, axes)
-
-
-def _trace(line: Curve, index: int, axes: Axes) -> _Trace:
-    spec = axes.spec
-    count = axes.width * spec.glyphs.across
-    colour_index = index if line.colour_index is None else line.colour_index
-    raw = shown = to_heights(bin_curve(line, spec.x_range, count), axes.scale)
-    if spec.smoothing > 0:
-        length = spec.smoothing * count
-        lead = int(np.ceil(3 * length))
-        start, stop = spec.x_range
-        early = start - lead * (stop - start) / max(count - 1, 1)
-        wide = smooth(bin_curve(line, (early, stop), count + lead), length)
-        shown = to_heights(drop_columns(wide, lead), axes.scale)
-    return _Trace(line, colour_index, raw, shown)
+    return grid, axes
 
 
 def _draw_lines(grid: CellGrid, axes: Axes, lines: list[tuple[Columns, int]], *, dashed: bool = False) -> None:
@@ -492,9 +466,8 @@ def _draw_markers(grid: CellGrid, axes: Axes, trace: _Trace, index: int, lines: 
             columns = np.r_[columns, column]
     rows = axes.cell_rows(mean[columns])
     inside = (rows >= 0) & (rows < axes.height)
-    cells = rows[inside].astype(np.intp), columns[inside] // spec.glyphs.across
-    marker = palette.marker(trace.colour_index)
-    grid.scatter(cells[0], axes.left + cells[1], marker, line_style(trace.colour_index))
+    inner = rows[inside].astype(np.intp), axes.left + columns[inside] // spec.glyphs.across
+    grid.scatter(*inner, palette.marker(trace.colour_index), line_style(trace.colour_index))
 
 
 def _marker_columns(mean: Floats, width: int, across: int, index: int, lines: int) -> Indices:

@@ -1,7 +1,7 @@
 """The scales of a chart, the positions and labels of their ticks, and the x range that is shown."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -90,7 +90,7 @@ def y_ticks(scale: Scale, low: float, high: float, count: int) -> list[Tick]:
     gap = (high - low) / max(count, 1) * (1 - 1e-9)
     signed = scale.name == "symlog"
     ends = [scale.value(low), scale.value(high)]
-    largest = math.floor(math.log10(max(map(abs, ends), default=1.0) or 1.0))
+    largest = math.floor(math.log10(max(map(abs, ends)) or 1.0))
     smallest = math.floor(math.log10(scale.knee)) if signed else math.floor(low)
     powers = [10.0**power for power in range(max(smallest, -300), min(largest, 300) + 1)]
     chosen = {0.0: "0"} if signed and low <= 0 <= high else {}
@@ -175,8 +175,8 @@ class Viewport:
         if self.shows_all:
             return self
         start, stop = self.window(extent)
-        moved = Viewport(start, stop)._inside(start + share * (stop - start), stop - start, extent)
-        return Viewport(moved.start, moved.stop, follow=self.follow and share > 0)
+        moved = self._inside(start + share * (stop - start), stop - start, extent)
+        return replace(moved, follow=self.follow and share > 0)
 
     def toggle_follow(self, extent: Extent) -> "Viewport":
         """Start following the latest point, with the last quarter if everything is shown, or stop following."""

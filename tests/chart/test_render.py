@@ -11,6 +11,7 @@ from clarinet_tui.chart.cells import (
     HALVES,
     QUADRANTS,
     REFERENCE,
+    CellGrid,
     GlyphSet,
     band_style,
     faint_style,
@@ -19,7 +20,7 @@ from clarinet_tui.chart.cells import (
 )
 from clarinet_tui.chart.curve import NO_EXTENT, Curve, ReferenceLine, VerticalMark, extent_of
 from clarinet_tui.chart.picture import picture_grid
-from clarinet_tui.chart.render import ChartSpec, RenderedChart, render_chart
+from clarinet_tui.chart.render import Axes, ChartSpec, render_chart
 
 X = np.arange(1000.0)
 FLAT = np.full(1000, 5.0)
@@ -28,14 +29,14 @@ BAND = Curve.through(X, FLAT, FLAT - 3, FLAT + 3, colour_index=0, filled=True)
 UNIT = (0.0, 10.0)
 
 
-def render(*lines: Curve, width: int = 60, height: int = 16, **fields: object) -> RenderedChart:
+def render(*lines: Curve, width: int = 60, height: int = 16, **fields: object) -> tuple[CellGrid, Axes]:
     options = {"x_range": extent_of(lines), **fields}
     return render_chart(ChartSpec(width, height, lines, **options))  # type: ignore[arg-type]
 
 
 def rows_of(*lines: Curve, width: int = 60, height: int = 16, **fields: object) -> list[str]:
     """The rows of the chart, after a check of their size."""
-    text = render(*lines, width=width, height=height, **fields).grid.text()
+    text = render(*lines, width=width, height=height, **fields)[0].text()
     assert len(text) == height
     assert {len(row) for row in text} == {width}
     return text
@@ -134,8 +135,8 @@ def test_log_scale_marks_non_positive_values_with_an_arrow() -> None:
 
 def test_smoothing_draws_the_raw_values_faintly() -> None:
     y = 5 + np.random.default_rng(1).normal(size=1000)
-    raw, smoothed = (render(Curve.through(X, y), smoothing=share) for share in (0.0, 0.05))
-    assert len(np.unique(raw.grid.styles[:-2, 7:])) + 1 == len(np.unique(smoothed.grid.styles[:-2, 7:]))
+    raw, smoothed = (render(Curve.through(X, y), smoothing=share)[0] for share in (0.0, 0.05))
+    assert len(np.unique(raw.styles[:-2, 7:])) + 1 == len(np.unique(smoothed.styles[:-2, 7:]))
 
 
 def test_line_is_drawn_between_two_points_outside_the_window() -> None:
@@ -198,7 +199,7 @@ def test_huge_and_tiny_values_have_labels_that_fit() -> None:
 def test_lines_that_coincide_take_turns_and_show_both_markers() -> None:
     text = "".join(rows_of(*[Curve.through(range(9), [5.0] * 9)] * 2))
     assert min(text.count("●"), text.count("■")) >= 3
-    drawn = Counter(render(*[Curve.through(X, FLAT)] * 2, height=8).grid.styles.ravel().tolist())
+    drawn = Counter(render(*[Curve.through(X, FLAT)] * 2, height=8)[0].styles.ravel().tolist())
     assert min(drawn[line_style(0)], drawn[line_style(1)]) > 15
 
 
@@ -215,8 +216,8 @@ def test_a_band_is_sparse_where_an_envelope_is_solid() -> None:
 
 
 def test_axes_cover_bands_and_scale_only_data() -> None:
-    alone, banded = (render(MEAN, references=references).axes for references in ((), (BAND,)))
-    unseen = render(MEAN, scale_only=(BAND,)).axes
+    alone, banded = (render(MEAN, references=references)[1] for references in ((), (BAND,)))
+    _, unseen = render(MEAN, scale_only=(BAND,))
     assert banded.low <= 2 < alone.low
     assert banded.high >= 8 > alone.high
     assert (unseen.low, unseen.high) == (banded.low, banded.high)
@@ -245,18 +246,18 @@ def test_reference_line_is_dashed_labelled_and_within_the_axes() -> None:
 
 def test_dimmed_lines_have_no_markers() -> None:
     members = tuple(Curve.through(X, FLAT + shift, colour_index=index) for shift, index in ((2, 0), (-2, None)))
-    chart = render(MEAN, references=members)
-    assert {faint_style(0), REFERENCE} <= set(np.unique(chart.grid.styles))
-    lone = render(MEAN, y_range=(chart.axes.low, chart.axes.high))
-    assert "".join(chart.grid.text()).count("●") == "".join(lone.grid.text()).count("●")
+    grid, axes = render(MEAN, references=members)
+    assert {faint_style(0), REFERENCE} <= set(np.unique(grid.styles))
+    lone, _ = render(MEAN, y_range=(axes.low, axes.high))
+    assert "".join(grid.text()).count("●") == "".join(lone.text()).count("●")
 
 
 def test_crosshair_covers_bands_but_not_lines() -> None:
-    chart = render(MEAN, references=(BAND,), crosshair=500.0, y_range=UNIT)
-    column = chart.axes.left + (chart.axes.column(500.0) or 0)
-    characters = [row[column] for row in chart.grid.text()[: chart.axes.height]]
-    assert characters.count("│") == chart.axes.height - 1
-    assert band_style(0) in chart.grid.styles
+    grid, axes = render(MEAN, references=(BAND,), crosshair=500.0, y_range=UNIT)
+    column = axes.left + (axes.column(500.0) or 0)
+    characters = [row[column] for row in grid.text()[: axes.height]]
+    assert characters.count("│") == axes.height - 1
+    assert band_style(0) in grid.styles
 
 
 def test_pictures_are_side_by_side_above_their_captions() -> None:

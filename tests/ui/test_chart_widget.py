@@ -6,9 +6,9 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.geometry import Offset
 
-from clarinet_tui.chart.cells import BRAILLE, QUADRANTS, GlyphSet
+from clarinet_tui.chart.cells import BRAILLE, QUADRANTS, CellGrid, GlyphSet
 from clarinet_tui.chart.curve import Curve, ReferenceLine
-from clarinet_tui.chart.render import ChartSpec, RenderedChart, render_chart
+from clarinet_tui.chart.render import Axes, ChartSpec, render_chart
 from clarinet_tui.ui.widgets import chart
 from clarinet_tui.ui.widgets.chart import Chart, legend_entries
 from tests.support.app import screen_text
@@ -120,7 +120,7 @@ async def test_a_redraw_renders_the_chart_once_for_all_its_rows(monkeypatch: pyt
     async with app.run_test(size=(160, 48)):
         rendered: list[ChartSpec] = []
 
-        def count_render(spec: ChartSpec) -> RenderedChart:
+        def count_render(spec: ChartSpec) -> tuple[CellGrid, Axes]:
             rendered.append(spec)
             return render_chart(spec)
 
