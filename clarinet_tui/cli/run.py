@@ -20,7 +20,7 @@ from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
 from clarinet_tui.text import shell_command
 from core.errors import InputError
 
-OutputForm = Literal["json", "jsonl"] | None
+OutputForm = Literal["array", "lines"] | None
 """How events are printed: as one array, one a line, or as text."""
 
 
@@ -60,7 +60,7 @@ def run(
         raise InputError("run: the app needs a terminal; use --headless")
     if headless and (launch.not_before or launch.after):
         raise InputError("run: --not-before and --after are for queued runs: leave out --headless")
-    form: OutputForm = "jsonl" if launch.jsonl else "json" if launch.json else None
+    form: OutputForm = "lines" if launch.jsonl else "array" if launch.json else None
     if existing := _find_existing(launch.runs_dir, resume, run_id, file, chosen):
         continue_run(existing, options, headless, form)
     cores = None if headless else place.cores(str(chosen.get("device", "auto")), options)
@@ -134,10 +134,7 @@ def choose_devices(request: str) -> list[Device]:
 def exec_worker(run: RunDirectory, options: LaunchOptions, form: OutputForm, devices: list[Device]) -> NoReturn:
     """Replace this process with the worker of a run, which keeps its pid and so its signals and exit code."""
     fresh = not run.journal.exists()
-    arguments = worker_arguments(
-        run, Path(options.data_dir), json=form is not None, fresh=fresh, time_limit=options.time_limit
-    )
-    arguments += ["--json-array"] if form == "json" else []
+    arguments = worker_arguments(run, Path(options.data_dir), json=form, fresh=fresh, time_limit=options.time_limit)
     secrets = hook_environment(options.on_alarm, options.on_end)
     if not devices:
         replace_process(arguments, {**os.environ, **secrets})

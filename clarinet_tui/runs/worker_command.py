@@ -16,7 +16,7 @@ def worker_arguments(
     run: RunDirectory,
     data_dir: Path,
     *,
-    json: bool = False,
+    json: str | None = None,
     fresh: bool = False,
     queued: bool = False,
     time_limit: float = 0.0,
@@ -24,9 +24,14 @@ def worker_arguments(
     """Return the arguments for Python that start the run's worker, from its checkpoint if there is one."""
     arguments = ["-m", "clarinet_tui.worker.main", run.id]
     arguments += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
-    flags = {"--json": json, "--resume": run.has_checkpoint, "--fresh": fresh, "--queued": queued}
-    arguments += [flag for flag, is_set in flags.items() if is_set]
-    return arguments + ([f"--time-limit={time_limit}"] if time_limit else [])
+    options = {
+        "--resume": run.has_checkpoint,
+        "--fresh": fresh,
+        "--queued": queued,
+        f"--json={json}": json,
+        f"--time-limit={time_limit}": time_limit,
+    }
+    return arguments + [option for option, is_set in options.items() if is_set]
 
 
 def hook_environment(on_alarm: Iterable[str], on_end: Iterable[str] = ()) -> dict[str, str]:

@@ -8,6 +8,11 @@ not flicker, and the first iterations of a run raise none.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from statistics import fmean
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from core.events import Alarmed, Evaluated, Event, Resumed, StageStarted, Started, Stepped
 from core.metrics import MINIMISED
@@ -23,9 +28,6 @@ PATIENCE, PATIENCE_SHARE = 500, 0.1
 
 RuleResult = str | None
 """A message (raise the alarm), an empty text (end it) or None (no change)."""
-NO_ALARMS: Sequence[Alarmed] = ()
-
-
 Window = list[dict[str, float]]
 """The metrics of successive iterations; the rules ignore a metric that most of them lack."""
 
@@ -36,15 +38,11 @@ def _values(window: Window, name: str) -> list[float]:
     return values if 2 * len(values) >= WINDOW else []
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
 def _mean_loss(window: Window) -> float | None:
     """Return the mean of the loss that is minimised; None if there is none."""
     found = (next((measured[name] for name in MINIMISED if name in measured), None) for measured in window)
     losses = [loss for loss in found if loss is not None]
-    return _mean(losses) if losses else None
+    return fmean(losses) if losses else None
 
 
 @dataclass
@@ -71,7 +69,7 @@ def ascent(window: Window) -> RuleResult:
     ascended = _values(window, "ascended")
     if not ascended:
         return None
-    share = _mean(ascended)
+    share = fmean(ascended)
     if share >= 0.95:
         return f"{100 * share:.0f} % of the last {len(ascended)} steps were gradient ascents"
     return "" if share < 0.8 else None
@@ -86,7 +84,7 @@ def blind(window: Window) -> RuleResult:
     accuracies = _values(window, "discriminator_accuracy")
     if not accuracies:
         return None
-    deviation = _mean([abs(accuracy - 50.0) for accuracy in accuracies])
+    deviation = fmean(abs(accuracy - 50.0) for accuracy in accuracies)
     if deviation < 1.0:
         return f"over {len(accuracies)} iterations the discriminator's accuracy was 50 ± {deviation:.1f} %"
     return "" if deviation > 2.0 else None
@@ -97,7 +95,7 @@ def unbeaten(window: Window) -> RuleResult:
     accuracies = _values(window, "discriminator_accuracy")
     if not accuracies:
         return None
-    accuracy = _mean(accuracies)
+    accuracy = fmean(accuracies)
     if accuracy > 99.0 and all(measured.get("lambda", 1.0) >= 0.9 for measured in window):
         return f"over {len(accuracies)} iterations the discriminator's accuracy was {accuracy:.1f} %"
     return "" if accuracy < 97.0 else None
@@ -129,11 +127,8 @@ def collapse(event: Evaluated, stage: Stage) -> RuleResult:
     never_was_diverse = stage.low_share_count >= 3 and event.iteration - stage.start >= stage.patience
     if has_collapsed or never_was_diverse:
         columns.sort(reverse=True)
-        total, covered, classes = sum(columns), 0, 0
-        while covered < 0.9 * total:
-            covered += columns[classes]
-            classes += 1
-        share_covered = f"{100 * covered / total:.0f} % of the target images"
+        classes = 1 + sum(covered < 0.9 * sum(columns) for covered in accumulate(columns))
+        share_covered = f"{100 * sum(columns[:classes]) / sum(columns):.0f} % of the target images"
         return f"{share_covered} are predicted as {classes} of {len(columns)} classes"
     return "" if share > 0.3 else None
 
@@ -161,8 +156,7 @@ def _effective_classes(counts: Iterable[int]) -> float:
     return math.exp(-sum(count / total * math.log(count / total) for count in present)) if present else 1.0
 
 
-@dataclass(frozen=True)
-class AlarmKind:
+class AlarmKind(NamedTuple):
     """What an alarm means, and what to try."""
 
     meaning: str
@@ -229,7 +223,7 @@ class AlarmMonitor:
                 return self._update(event, dict.fromkeys(ALARM_KINDS, ""))
             case Resumed():
                 self._stage.start = event.from_iteration
-        return NO_ALARMS
+        return ()
 
     def _step(self, event: Stepped) -> Sequence[Alarmed]:
         measured, window = event.metrics, self._window
@@ -243,7 +237,7 @@ class AlarmMonitor:
             return self._update(event, {"not-finite": ", ".join(values)})
         window.append(measured)
         if len(window) < WINDOW:
-            return NO_ALARMS
+            return ()
         self._window = []
         results = {
             "not-finite": "",
@@ -264,15 +258,9 @@ class AlarmMonitor:
             if result is None or bool(result) == (name in self._open):
                 continue
             self._open ^= {name}
-            over = not result
-            alarms.append(
-                Alarmed(
-                    kind=name,
-                    message="is over" if over else f"{result}: {ALARM_KINDS[name].meaning}",
-                    advice="" if over else ALARM_KINDS[name].advice,
-                    iteration=event.iteration,
-                    over=over,
-                    seconds=event.seconds,
-                )
-            )
+            alarm = Alarmed(kind=name, message="is over", iteration=event.iteration, over=True, seconds=event.seconds)
+            if result:
+                meaning, advice = ALARM_KINDS[name]
+                alarm = replace(alarm, message=f"{result}: {meaning}", advice=advice, over=False)
+            alarms.append(alarm)
         return alarms

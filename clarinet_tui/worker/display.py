@@ -14,14 +14,12 @@ from core.events import Evaluated, Event, Resumed, StageStarted, Started, Steppe
 if TYPE_CHECKING:
     from rich.console import Console
 
-JsonForm = Literal["lines", "array"]
-
 
 def choose_display(
     run: RunDirectory,
     planned_iterations: int = 0,
     *,
-    json: JsonForm | None = None,
+    json: Literal["lines", "array"] | None = None,
     queued: bool = False,
     out: TextIO | None = None,
 ) -> "LogDisplay | ProgressBar":
@@ -84,9 +82,7 @@ class JsonLines(LogDisplay):
 class JsonArray(JsonLines):
     """The same events as one array, which ends when the run does."""
 
-    def __init__(self, out: TextIO, run_id: str) -> None:
-        super().__init__(out, run_id)
-        self._separator = "["
+    _separator = "["
 
     def write(self, line: str) -> None:
         self._out.write(f"{self._separator}\n{line}")

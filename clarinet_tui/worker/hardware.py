@@ -92,13 +92,13 @@ def hold_first_gpu(run: RunDirectory, keys: Sequence[str], *, queued: bool, shar
         yield
         return
     group = f"{os.geteuid()}:{run.runs_dir.resolve()}" if queued else ""
-    with hold_gpu(keys, run.id, group=group, share=share, notify=_warn) as key:
+
+    def warn(message: str) -> None:
+        print(f"clarinet: {printable(message)}", file=sys.stderr)
+
+    with hold_gpu(keys, run.id, group=group, share=share, notify=warn) as key:
         os.environ.update(select_device(key))
         yield
-
-
-def _warn(message: str) -> None:
-    print(f"clarinet: {printable(message)}", file=sys.stderr)
 
 
 class HardwareSampler:

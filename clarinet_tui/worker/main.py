@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TextIO, cast
@@ -30,7 +30,7 @@ from clarinet_tui.slurm.attempts import SlurmJob, check_lease
 from clarinet_tui.streams import drop_failed_writes
 from clarinet_tui.text import printable
 from clarinet_tui.worker.alarms import AlarmMonitor
-from clarinet_tui.worker.display import JsonForm, choose_display
+from clarinet_tui.worker.display import choose_display
 from clarinet_tui.worker.failure import make_failed
 from clarinet_tui.worker.hardware import hardware_kind, hold_first_gpu
 from clarinet_tui.worker.notifications import ON_ALARM, ON_END, EventHook, read_targets
@@ -130,13 +130,10 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--device", help="overrides the run's setting")
     parser.add_argument("--gpu", action="append", default=[], help="a GPU to use if no other run has locked it")
     parser.add_argument("--share-gpu", action="store_true", help="use the GPU although another run has locked it")
-    parser.add_argument("--json", action="store_true", help="print events as JSON lines")
-    parser.add_argument("--json-array", action="store_true", help="print events as one JSON array")
+    parser.add_argument("--json", choices=("lines", "array"), help="print events as JSON lines, or as one array")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--fresh", action="store_true", help="remove the run's directory on wrong input")
-    parser.add_argument(
-        "--time-limit", type=float, default=0.0, metavar="SECONDS", help="save and stop after this time"
-    )
+    parser.add_argument("--time-limit", type=float, default=0.0, help="save and stop after this many seconds")
     parser.add_argument("--queued", action="store_true", help="write to worker.log; record wrong input as a failure")
     return parser.parse_args(arguments)
 
@@ -184,14 +181,13 @@ class TrainingAttempt:
         if arguments.device:
             self._config = msgspec.structs.replace(self._config, device=arguments.device)
         planned = (read_first_event(run.journal) or {}).get("iterations_total") or 0
-        form: JsonForm | None = "array" if arguments.json_array else "lines" if arguments.json else None
-        self._display = choose_display(run, planned, json=form, queued=arguments.queued)
+        self._display = choose_display(run, planned, json=arguments.json, queued=arguments.queued)
         self._recorder = Recorder(run, self._config, self._display.notice, signals.is_stop_requested)
         self._monitor = AlarmMonitor(planned)
-        targets: tuple[str, ...] = ()
         try:
             targets = read_targets()
         except InputError as error:  # a wrong choice does not end the run
+            targets = ()
             self._display.notice(str(error))
         self._on_alarm, self._on_end = (
             EventHook(run, self._config, take_hook_command(name), self._display.notice, option=option, targets=targets)
@@ -247,7 +243,7 @@ class TrainingAttempt:
         is_chosen_here = device == "cpu" and self._run.read_config().device == "auto"
         if is_chosen_here and (unused := describe_unused_gpus(torch_backend())):
             self._display.notice(unused)
-        with Stage1Sharing(self._run, self._config, data, hardware_kind(device), self._notice) as stage1:
+        with closing(Stage1Sharing(self._run, self._config, data, hardware_kind(device), self._notice)) as stage1:
             if not self._arguments.resume and not stage1.prepare(self._signals.is_stop_requested):
                 self._emit(Stopped(iteration=0))
                 return

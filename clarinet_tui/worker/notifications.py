@@ -41,7 +41,7 @@ SEND_SECONDS = 10.0
 """The time limit of one notification."""
 
 
-def parse_hook_command(text: str, folder: Path | None = None, option: str = ON_ALARM) -> tuple[str, ...]:
+def parse_hook_command(text: str, option: str = ON_ALARM) -> tuple[str, ...]:
     """Split a command into arguments, without a shell; raise InputError if there is no such program."""
     try:
         arguments = tuple(shlex.split(text))
@@ -49,8 +49,7 @@ def parse_hook_command(text: str, folder: Path | None = None, option: str = ON_A
         raise InputError(f"{option}: {error}: {text!a}") from None
     if not arguments:
         raise InputError(f"{option}: expected a command, such as ./notify.sh")
-    program = str((folder or Path.cwd()) / arguments[0]) if "/" in arguments[0] else arguments[0]
-    if shutil.which(program) is None:
+    if shutil.which(arguments[0]) is None:
         raise InputError(f"{option}: there is no program {arguments[0]!a}: put pipes and the like into a script")
     return arguments
 
@@ -119,7 +118,11 @@ class EventHook:
         with os.fdopen(open_append(self._run.log, 0o600), "a") as log:
             log.write(f"{format_timestamp(time.time())} {self._option} for {label}\n")
         process = start_detached(self._command, self._run.log, env={**os.environ, **fields})
-        if not self._has_ended(process):
+        deadline = time.monotonic() + self._seconds
+        while process.poll() is None and time.monotonic() < deadline and not self._ending.is_set():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.1)
+        if process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -127,28 +130,13 @@ class EventHook:
         elif process.returncode:
             self._report(f"ended with exit code {process.returncode}; its output is in worker.log")
 
-    def _has_ended(self, process: "subprocess.Popen[bytes]") -> bool:
-        """Wait until the process ends, within its time limit and until `close` gives up; return whether it did."""
-        seconds_left = self._seconds
-        while seconds_left > 0 and not self._ending.is_set():
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(min(seconds_left, 0.5))
-                return True
-            seconds_left -= 0.5
-        return process.poll() is not None
-
     def _variables(self, event: HookEvent) -> dict[str, str]:
         """Return the environment variables for the command."""
-        variables = {
-            "CLARINET_RUN": self._run.id,
-            "CLARINET_ITERATION": str(event.iteration),
-            "CLARINET_METHOD": self._config.method,
-            "CLARINET_TASK": self._config.task,
-            "CLARINET_SEED": str(self._config.seed),
-            **event_variables(event),
-        }
-        printables = {name: printable(value) for name, value in variables.items()}
-        return printables | {"CLARINET_RUNS": str(self._run.runs_dir.absolute())}
+        config = self._config
+        values = {"run": self._run.id, "iteration": event.iteration, "method": config.method, "task": config.task}
+        values |= {"seed": config.seed, **event_fields(event)}
+        variables = {f"CLARINET_{name.upper()}": printable(str(value)) for name, value in values.items()}
+        return variables | {"CLARINET_RUNS": str(self._run.runs_dir.absolute())}
 
     def _report(self, problem: str) -> None:
         """Name the program without its arguments, which may be secret: worker.log is exported."""
@@ -160,23 +148,19 @@ class EventHook:
             self._notify(message)
 
 
-def event_variables(event: HookEvent) -> dict[str, str]:
-    """Return the variables of an alarm, or of the end of a run."""
+def event_fields(event: HookEvent) -> dict[str, str]:
+    """Return what the command learns of an alarm, or of the end of a run."""
     match event:
         case Alarmed():
-            return {
-                "CLARINET_ALARM": event.kind,
-                "CLARINET_MESSAGE": event.message,
-                "CLARINET_ADVICE": event.advice,
-            }
+            return {"alarm": event.kind, "message": event.message, "advice": event.advice}
         case Finished():
             accuracy = "" if event.target_accuracy is None else f"{event.target_accuracy:.2f}"
             message = f"target accuracy {accuracy} %" if accuracy else ""
-            return {"CLARINET_STATE": "finished", "CLARINET_MESSAGE": message, "CLARINET_TARGET_ACCURACY": accuracy}
+            return {"state": "finished", "message": message, "target_accuracy": accuracy}
         case Failed():
-            return {"CLARINET_STATE": "failed", "CLARINET_MESSAGE": event.message}
+            return {"state": "failed", "message": event.message}
         case Stopped():
-            return {"CLARINET_STATE": "stopped", "CLARINET_MESSAGE": f"at iteration {event.iteration}"}
+            return {"state": "stopped", "message": f"at iteration {event.iteration}"}
 
 
 def read_targets(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:

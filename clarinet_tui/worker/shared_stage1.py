@@ -6,7 +6,7 @@ A run of GAC consists of stage 1 only: it never takes labels or waits, but makes
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Stage1Sharing:
-    """The run that makes the labels holds the lock until it publishes them, the context ends or the process dies."""
+    """The run that makes the labels holds the lock until it publishes them, closes this or dies."""
 
     def __init__(
         self,
@@ -60,12 +60,6 @@ class Stage1Sharing:
                 self._directory = Stage1Directory(run.runs_dir, key)
             except InputError as error:
                 self._stop_sharing(error)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._release()
 
     def prepare(self, is_stop_requested: Callable[[], bool]) -> bool:
         """Take the labels, after waiting if needed, or claim to make them; return False if a stop is requested."""
@@ -103,7 +97,7 @@ class Stage1Sharing:
     def _take(self, directory: Stage1Directory) -> bool:
         if stored := self._read(directory):
             self.labels, self._origin = stored[0].tolist(), stored[1]
-            self._release()
+            self.close()
         return stored is not None
 
     def _read(self, directory: Stage1Directory) -> "tuple[NDArray[np.int64], Stage1Origin] | None":
@@ -146,15 +140,16 @@ class Stage1Sharing:
                 directory.publish(self._run.id, event)
         except (OSError, InputError) as error:
             self._stop_sharing(error)
-        self._release()
+        self.close()
         return event
 
     def _stop_sharing(self, error: Exception) -> None:
-        self._release()
+        self.close()
         self._directory = None
         self._notify(f"stage 1 is not shared with other runs: {error}")
 
-    def _release(self) -> None:
+    def close(self) -> None:
+        """Release the lock."""
         self._lock.close()
         self._has_lock = False
 

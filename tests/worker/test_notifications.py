@@ -55,15 +55,18 @@ def python(code: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("text", ["", "  ", "echo 'a", "no-such-program-anywhere x", "./not-here.sh", "echo|wc"])
-def test_command_that_cannot_start_is_refused(text: str, tmp_path: Path) -> None:
+def test_command_that_cannot_start_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"^--on-alarm: "):
-        parse_hook_command(text, tmp_path)
+        parse_hook_command(text)
 
 
-def test_command_is_split_as_by_a_shell_and_may_be_in_the_working_folder(tmp_path: Path) -> None:
+def test_command_is_split_as_by_a_shell_and_may_be_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "notify.sh").write_text("#!/bin/sh\n")
     (tmp_path / "notify.sh").chmod(0o700)
-    assert parse_hook_command("./notify.sh loud", tmp_path) == ("./notify.sh", "loud")
+    assert parse_hook_command("./notify.sh loud") == ("./notify.sh", "loud")
     assert parse_hook_command("sh -c 'a $HOME; b'") == ("sh", "-c", "a $HOME; b")
 
 

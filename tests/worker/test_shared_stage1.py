@@ -5,6 +5,7 @@ import os
 import signal
 import stat
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -103,7 +104,7 @@ def test_gac_takes_no_labels_but_makes_them_for_others(tmp_path: Path) -> None:
 
 def test_waiting_run_takes_over_after_an_end_without_labels(tmp_path: Path) -> None:
     maker, waiter, third = (Run(tmp_path, name) for name in ("maker", "waiter", "third"))
-    with maker.sharing:
+    with closing(maker.sharing):
         assert maker.prepare()
         assert not waiter.prepare()
     assert waiter.prepare()
