@@ -13,7 +13,9 @@ from clarinet_tui.cli.output import print_json_rows, print_table, show_progress
 from clarinet_tui.tables.table import Column, as_cell, make_table
 from clarinet_tui.text import format_count
 
-app = typer.Typer(help="List, fetch, generate and verify data sets.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    name="data", help="List, fetch, generate and verify data sets.", no_args_is_help=True, rich_markup_mode=None
+)
 SIGNS = {"good": "✓", "doubtful": "?", "bad": "✗"}
 
 

@@ -83,31 +83,26 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
 """Each command under its heading in `clarinet --help`: where it is in this package, and the first line of its help."""
 
 
+PLACES = {name: place for group in GROUPS.values() for name, (place, _) in group.items()}
+
+
 class LazyCommands(Mapping[str, Any]):
     """The commands by name. One that is asked for is imported: a command starts without the modules of the others."""
 
-    def __init__(self) -> None:
-        self._places = {name: place for group in GROUPS.values() for name, (place, _) in group.items()}
-        self._loaded: dict[str, Any] = {}
-
     def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded:
-            module, _, attribute = self._places[name].partition(".")
-            command = getattr(import_module(f"clarinet_tui.cli.{module}"), attribute)
-            if not isinstance(command, typer.Typer):
-                alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-                alone.command(name)(with_options(command))
-                self._loaded[name] = typer.main.get_command(alone)
-            else:
-                self._loaded[name] = typer.main.get_group(command)
-                self._loaded[name].name = name
-        return self._loaded[name]
+        module, _, attribute = PLACES[name].partition(".")
+        command = getattr(import_module(f"clarinet_tui.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            return typer.main.get_group(command)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(name)(with_options(command))
+        return typer.main.get_command(alone)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(PLACES)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(PLACES)
 
 
 class GroupedCommands(TyperGroup):

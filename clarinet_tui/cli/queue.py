@@ -18,7 +18,7 @@ from clarinet_tui.tables.table import Column, make_table
 from clarinet_tui.text import shell_command
 from core.errors import InputError
 
-app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+app = typer.Typer(name="queue", invoke_without_command=True, rich_markup_mode=None)
 
 
 @app.callback()
