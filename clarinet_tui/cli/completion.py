@@ -36,7 +36,7 @@ def run_ids(ctx: typer.Context, incomplete: str) -> Items:
     except (OSError, InputError):
         return []
     labels = read_run_labels(database, incomplete, MAX_ITEMS + len(typed)) if ids else {}
-    return [(run_id, _safe(labels.get(run_id, ""))) for run_id in ids[:MAX_ITEMS]]
+    return _matching(incomplete, ((run_id, labels.get(run_id, "")) for run_id in ids[:MAX_ITEMS]))
 
 
 def method_names(incomplete: str) -> Items:
@@ -63,7 +63,7 @@ def setting_names(incomplete: str) -> Items:
     """Complete `epochs=`, and after the equals sign the values of a choice."""
     name, equals, _ = incomplete.partition("=")
     if not equals:
-        return _matching(incomplete, ((f"{spec.name}=", spec.description) for spec in setting_specs()))
+        return [(f"{name}=", text) for name, text in setting_names_only(incomplete)]
     kind = next((spec.type for spec in setting_specs() if spec.name == name), None)
     choices = kind.values if isinstance(kind, inspect.LiteralType) else ()
     choices = ("true", "false") if isinstance(kind, inspect.BoolType) else choices
@@ -102,19 +102,8 @@ def metric_names(incomplete: str) -> Items:
 def sort_fields(incomplete: str) -> Items:
     from clarinet_tui.history.queries import SORT_ALIASES, SORT_FIELDS
 
-    names = sorted(SORT_FIELDS | SORT_ALIASES.keys())
-    fields = ((name, SORT_ALIASES.get(name, "")) for name in names)
-    return _matching(incomplete, (*fields, *((spec.name, spec.description) for spec in setting_specs())))
-
-
-def ls_columns(incomplete: str) -> Items:
-    """Complete the last name of a list of columns."""
-    from clarinet_tui.cli.ls import column_names
-
-    before, comma, last = incomplete.rpartition(",")
-    descriptions = {spec.name: spec.description for spec in setting_specs()}
-    names = ((name, descriptions.get(name, "")) for name in column_names())
-    return [(f"{before}{comma}{name}", text) for name, text in _matching(last, names)]
+    fields = ((name, SORT_ALIASES.get(name, "")) for name in sorted(SORT_FIELDS | SORT_ALIASES.keys()))
+    return _matching(incomplete, fields) + setting_names_only(incomplete)
 
 
 def sql_names(incomplete: str) -> Items:
@@ -128,8 +117,4 @@ def sql_names(incomplete: str) -> Items:
 
 
 def _matching(incomplete: str, items: Iterable[tuple[str, str]]) -> Items:
-    return [(value, _safe(text)) for value, text in items if value.startswith(incomplete)]
-
-
-def _safe(text: str) -> str:
-    return _UNSAFE.sub("", text.replace("->", "→"))
+    return [(value, _UNSAFE.sub("", text.replace("->", "→"))) for value, text in items if value.startswith(incomplete)]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from clarinet_tui.cli.completion import ls_columns, sort_fields
+from clarinet_tui.cli.completion import Items, setting_names_only, sort_fields
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryWords, RunsDir
 from clarinet_tui.cli.output import print_json_rows, print_table, quiet_pipe, warn
@@ -32,6 +32,13 @@ TEXT_FIELDS = frozenset(
 """Fields that sort ascending by default."""
 
 
+def complete_columns(incomplete: str) -> Items:
+    """Complete the last name of a list of columns."""
+    before, comma, last = incomplete.rpartition(",")
+    settings = dict(setting_names_only(last))
+    return [(f"{before}{comma}{name}", settings.get(name, "")) for name in column_names() if name.startswith(last)]
+
+
 def list_(
     words: QueryWords = None,
     sort: Annotated[
@@ -43,7 +50,7 @@ def list_(
         Option(
             metavar="NAMES",
             help="Columns and settings, separated by commas: id,classifier_rate,target.",
-            autocompletion=ls_columns,
+            autocompletion=complete_columns,
         ),
     ] = "",
     reverse: Annotated[bool, Option("--reverse", "-r", help="Reverse the order.")] = False,
