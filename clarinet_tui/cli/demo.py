@@ -11,7 +11,7 @@ import typer
 
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
-from clarinet_tui.cli.plot import figure_of_history, print_figure
+from clarinet_tui.cli.plot import print_figure
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.queue.demo import demo_configs
 from clarinet_tui.runs.directory import RunDirectory
@@ -63,9 +63,11 @@ def wait_for_worker(arguments: list[str]) -> int:
 
 def print_results(runs_dir: Path, methods: dict[str, MethodSpec]) -> None:
     """Print a chart and the accuracies of these runs, and what to do next."""
-    query = " or ".join(f"id:{run}" for run in methods)
+    from clarinet_tui.analysis.figures.kinds import accuracy_figure, find_figure_runs
+
     records = open_records(runs_dir)
-    print_figure(figure_of_history(records, "accuracy", query, x="time"))
+    runs = find_figure_runs(records, " or ".join(f"id:{run}" for run in methods))
+    print_figure(accuracy_figure(records, runs, axis="time"))
     found = [row for run in methods if (row := get_run(records.db, run))]
     rows = sorted(found, key=lambda row: row.target_accuracy or 0.0)
     print("\nTarget accuracy after the last epoch, and training time")

@@ -3,9 +3,10 @@
 import math
 import sys
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,29 +37,25 @@ def devices(json: Json = False, jsonl: Jsonl = False, watch: Watch = False, runs
 
     Example: clarinet devices --watch
     """
-    console, history = make_console(), dict[str, deque[float]]()
+    console, history = make_console(), defaultdict[str, deque[float]](partial(deque, maxlen=HISTORY))
     try:
-        if json or jsonl:
-            for found in _poll_devices(watch):
-                rows = [asdict(device) for device in found]
-                if jsonl:
-                    print_json_rows(rows, lines=True)
-                else:
-                    print_json(rows, indent=None if watch else 2)  # an array a line while it is watched
-                sys.stdout.flush()
-        elif not (watch and console.is_terminal):
-            for found in _poll_devices(watch):
-                console.print(_view(found, {}, _recommend_slots(found, runs_dir)))
-                console.file.flush()
-        else:
+        if watch and console.is_terminal and not (json or jsonl):
             from rich.live import Live
 
             with Live(console=console, auto_refresh=False) as live:
                 for found in _poll_devices(watch):
                     for device in found:
-                        use = math.nan if device.utilization is None else device.utilization
-                        history.setdefault(device.key, deque(maxlen=HISTORY)).append(use)
+                        history[device.key].append(math.nan if device.utilization is None else device.utilization)
                     live.update(_view(found, history), refresh=True)
+        else:
+            for found in _poll_devices(watch):
+                if jsonl:
+                    print_json_rows(map(asdict, found), lines=True)
+                elif json:
+                    print_json([*map(asdict, found)], indent=None if watch else 2)  # while watched, an array a line
+                else:
+                    console.print(_view(found, {}, _recommend_slots(found, runs_dir)))
+                sys.stdout.flush()
     except KeyboardInterrupt:
         raise typer.Exit(0 if watch else 130) from None  # Ctrl+C is the normal way to stop watching
 
@@ -77,32 +74,24 @@ def _view(devices: list[Device], history: Mapping[str, Sequence[float]], advice:
     from rich.console import Group
     from rich.text import Text
 
-    columns = [
-        Column("device"),
-        Column("name", wraps=True),
-        Column("use", right=True),
-        Column("last minute", optional=True),
-        Column("memory", right=True),
-        Column("°C", right=True),
-        Column("W", right=True),
-        Column("processes", wraps=True),
-    ]
+    numbers = [Column(title, right=True) for title in ("memory", "°C", "W")]
+    use = [Column("use", right=True), Column("last minute", optional=True)]
+    columns = [Column("device"), Column("name", wraps=True), *use, *numbers, Column("processes", wraps=True)]
     rows = []
     for device in devices:
         cores = "" if device.cores is None else f", {format_count(device.cores, 'core')}"
         mode = "" if device.compute_mode == "default" else f", {device.compute_mode}"
-        use = history.get(device.key)
-        processes = None if device.processes is None else [_format_process(process) for process in device.processes]
+        last = history.get(device.key)
         rows.append(
             (
                 device.label,
                 device.name.removeprefix("NVIDIA ") + cores + mode,
                 "?" if device.utilization is None else f"{device.utilization:.0f} %",
-                Cell(percent_bars(list(use), HISTORY // BARS, BARS), "good") if use else "",
+                Cell(percent_bars(list(last), HISTORY // BARS, BARS), "good") if last else "",
                 format_memory(device.memory_used, device.memory_total),
                 device.temperature,
                 None if device.power is None else f"{device.power:.0f}",
-                "?" if processes is None else "\n".join(processes),
+                "?" if device.processes is None else "\n".join(map(_format_process, device.processes)),
             )
         )
     attention = (f"{device.label}: {device.warning}" for device in devices if device.warning)

@@ -2,7 +2,9 @@
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -20,7 +22,6 @@ from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.figures.figure import Figure
-    from clarinet_tui.analysis.run_records import RunRecords
 
 Projection = Literal["pca", "tsne", "umap"]
 TITLES: dict[Projection, str] = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
@@ -76,19 +77,35 @@ def plot(
             raise InputError(f"plot {kind}: expected a run id: clarinet plot {kind} ID")
         figure = _figure_of_model(kind, find_run(runs_dir, query), data_dir, projection or "pca")
     else:
+        from clarinet_tui.analysis.figures import kinds
+
         records = open_records(runs_dir)
-        figure = figure_of_history(records, kind, query, x=x, band=band, metric=metric, along=along, preset=preset)
+        if kind == "budget":
+            figure = kinds.budget_figure(records, query, along=along, preset=preset, band=band)
+        else:
+            metrics = list(dict.fromkeys(metric or kinds.LOSSES))
+            draw: dict[str, Callable[..., Figure]] = {
+                "accuracy": partial(kinds.accuracy_figure, axis=x or "epoch", band=band),
+                "losses": partial(kinds.losses_figure, metrics=metrics, band=band),
+                "classes": kinds.classes_figure,
+                "confusion": kinds.confusion_figure,
+            }
+            figure = draw[kind](records, kinds.find_figure_runs(records, query, preset=preset))
     if not figure.panels:
         raise InputError(f"plot {kind}: these runs have no data to draw yet")
     with quiet_pipe():
-        if out and file_format:
+        if json:
+            from clarinet_tui.analysis.figures.figure import figure_object
+
+            print_json(figure_object(figure), indent=None)
+        elif out and file_format:
             from clarinet_tui.analysis.figures.matplotlib_output import render_figure
 
             write_file(out, render_figure(figure, file_format, width=width))
             for note in figure.notes:
                 print(f"· {printable(note)}")
         else:
-            print_figure(figure, json=json)
+            print_figure(figure)
 
 
 def _figure_of_model(kind: Kind, run: RunDirectory, data_dir: Path, projection: Projection) -> "Figure":
@@ -109,39 +126,9 @@ def _figure_of_model(kind: Kind, run: RunDirectory, data_dir: Path, projection: 
     return figure
 
 
-def figure_of_history(
-    records: "RunRecords",
-    kind: Kind,
-    query: str,
-    *,
-    x: Axis | None = None,
-    band: BandKind = "std",
-    metric: list[str] | None = None,
-    along: Budget | None = None,
-    preset: str | None = None,
-) -> "Figure":
-    from clarinet_tui.analysis.figures import kinds
-
-    if kind == "budget":
-        return kinds.budget_figure(records, query, along=along, preset=preset, band=band)
-    runs = kinds.find_figure_runs(records, query, preset=preset)
-    if kind == "losses":
-        metrics = list(dict.fromkeys(metric or kinds.LOSSES))
-        return kinds.losses_figure(records, runs, metrics=metrics, band=band)
-    if kind == "classes":
-        return kinds.classes_figure(records, runs)
-    if kind == "confusion":
-        return kinds.confusion_figure(records, runs)
-    return kinds.accuracy_figure(records, runs, axis=x or "epoch", band=band)
-
-
-def print_figure(figure: "Figure", *, json: bool = False) -> None:
-    from clarinet_tui.analysis.figures.figure import figure_object
+def print_figure(figure: "Figure") -> None:
     from clarinet_tui.analysis.figures.terminal_output import figure_lines
     from clarinet_tui.chart.cells import glyphs_for
 
-    if json:
-        print_json(figure_object(figure), indent=None)
-        return
     console = make_console(100)
     console.print(*figure_lines(figure, console.width, glyphs_for(os.environ, sys.stdout.encoding)), sep="\n")
