@@ -49,7 +49,11 @@ def replace_unencodable() -> None:
 
 def drop_failed_writes() -> None:
     """Make stdout and stderr drop what cannot be written, so that a lost terminal does not end a training."""
-    sys.stdout, sys.stderr = _dropping(sys.stdout), _dropping(sys.stderr)
+    for name in ("stdout", "stderr"):
+        stream: TextIO = getattr(sys, name)
+        stream.flush()
+        binary = io.BufferedWriter(_DroppingFile(stream.fileno(), "w", closefd=False))
+        setattr(sys, name, io.TextIOWrapper(binary, stream.encoding, FALLBACK, line_buffering=True))
 
 
 def replace_dead_streams() -> None:
@@ -59,9 +63,3 @@ def replace_dead_streams() -> None:
             getattr(sys, name).flush()
         except OSError:
             setattr(sys, name, io.StringIO())
-
-
-def _dropping(stream: TextIO) -> TextIO:
-    stream.flush()
-    raw = _DroppingFile(stream.fileno(), "w", closefd=False)
-    return io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, FALLBACK, line_buffering=True)

@@ -16,18 +16,13 @@ def version_text(verbose: bool = False) -> str:
     if verbose:
         from clarinet_tui.devices.local import find_torch
         from clarinet_tui.doctor.checks import check_torch
+        from clarinet_tui.runs.environment import git_state
 
         torch = check_torch(find_torch(), gpus=0).message
         lines += [f"Python {platform.python_version()} ({sys.executable})", f"torch {torch}"]
-        lines += [f"git commit {commit}"] if (commit := _source_commit()) else []
-        lines += [f"{platform.system()} {platform.release()} {platform.machine()}"]
+        root = Path(__file__).parents[1]
+        if (root / ".git").exists() and (state := git_state(root)):  # not an installed package
+            changes = " and uncommitted changes" if state["patch"] else ""
+            lines.append(f"git commit {state['commit'][:12]}{changes}")
+        lines.append(f"{platform.system()} {platform.release()} {platform.machine()}")
     return "\n".join(lines)
-
-
-def _source_commit() -> str | None:
-    """Return the commit of the repository that Clarinet runs from; None for an installed package."""
-    from clarinet_tui.runs.environment import git_state
-
-    root = Path(__file__).parents[1]
-    state = git_state(root) if (root / ".git").exists() else None
-    return None if state is None else str(state["commit"])[:12] + (" and uncommitted changes" if state["patch"] else "")

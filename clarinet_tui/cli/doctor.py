@@ -41,7 +41,7 @@ def doctor(
 
     Example: clarinet doctor --deep
     """
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
     if repair:
@@ -54,10 +54,7 @@ def doctor(
             if json or jsonl:
                 continue
             sign, colour = SIGNS[check.verdict]
-            line = Table.grid(padding=(0, 1, 0, 0))
-            line.add_column(width=2)
-            line.add_column(width=13)
-            line.add_column(overflow="fold")
+            line = Table.grid(Column(width=2), Column(width=13), Column(overflow="fold"), padding=(0, 1, 0, 0))
             line.add_row(Text(sign, style=colour), Text(check.name), Text(printable(check.message)))
             if check.advice:
                 line.add_row("", "", Text(printable(check.advice), style="bold" if check.verdict != "good" else "dim"))

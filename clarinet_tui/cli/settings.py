@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from functools import cache
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -41,12 +40,13 @@ def settings(
     if not found:
         near = get_close_matches(name or "", [spec.name for spec in specs], n=1)
         raise InputError(f"settings: no setting {name!a}" + (f"; did you mean {near[0]}?" if near else ""))
+    configs = {preset: resolve(preset=preset) for preset in PRESETS}
     rows: list[dict[str, Any]] = [
         {
             "name": spec.name,
             "type": describe_type(spec.type),
             "description": spec.description,
-            "defaults": {preset: attrgetter(spec.name)(_default_config(preset)) for preset in PRESETS},
+            "defaults": {preset: attrgetter(spec.name)(config) for preset, config in configs.items()},
         }
         for spec in found
     ]
@@ -114,15 +114,10 @@ def presets(json: Json = False, jsonl: Jsonl = False) -> None:
     """
     rows = []
     for name, preset in PRESETS.items():
-        config = _default_config(name)
+        config = resolve(preset=name)
         stages = {"warmup_epochs": config.warmup_epochs, "stage1_epochs": config.stage1.epochs}
         rows.append({"name": name, "epochs": config.epochs, **stages, "description": preset.description})
     _output(rows, ("name", "epochs", "warmup_epochs", "stage1_epochs", "description"), json, jsonl)
-
-
-@cache
-def _default_config(preset: str) -> Any:
-    return resolve(preset=preset)
 
 
 def _output(rows: Sequence[dict[str, Any]], columns: Sequence[str], json: bool, jsonl: bool) -> None:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from typer import Option
 
@@ -54,8 +55,7 @@ def verify(
     last = labelled[-1] if labelled else {}
     run = RunDirectory(runs_dir, row.id)
     device = device or (row.device or "auto").partition(":")[0]
-    has_shared_stage1 = last.get("given") is True
-    replay = _replay(run, device, len(recorded), data_dir, labels=has_shared_stage1)
+    replay = _replay(run, device, len(recorded), data_dir, labels=last.get("given") is True)
     hashes = {"labels": (row.label_hash or "", replay.label_hash)}
     if replay.pseudo_label_hash:  # the replay reached stage 2
         hashes["pseudo-labels"] = (str(last.get("label_hash", "")), replay.pseudo_label_hash)
@@ -87,8 +87,6 @@ def verify(
 
 def _replay(run: RunDirectory, device: str, count: int, data_dir: Path, *, labels: bool) -> Replay:
     """Retrain in a process of its own, since only workers import torch."""
-    import msgspec
-
     command = [sys.executable, "-P", "-m", "clarinet_tui.verify.replay", run.id, "--device", device]
     command += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir), "--iterations", str(count)]
     if sys.stderr.isatty():
@@ -111,10 +109,9 @@ def _format_result(comparison: ReplayComparison, tolerance: float, hashes: Pairs
         recorded, now = ("nothing" if value is None else format_number(value, 9) for value in values)
         example = f"iteration {largest.iteration}: {largest.metric} was {recorded} and is {now}"
         count = f"{len(comparison.differences)} differ, from iteration {comparison.differences[0].iteration} on"
-        is_finite = math.isfinite(largest.size)
-        result = (
-            f"{count}, by {format_number(largest.size)} at most ({example})." if is_finite else f"{count}; {example}."
-        )
+        result = f"{count}; {example}."
+        if math.isfinite(largest.size):
+            result = f"{count}, by {format_number(largest.size)} at most ({example})."
     span = f"Iterations {comparison.first_iteration} to {comparison.last_iteration}"
     lines = [f"{span}, {comparison.value_count} numbers: {result}"]
     if largest is not None and comparison.is_within(tolerance):
