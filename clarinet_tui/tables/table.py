@@ -140,21 +140,16 @@ def fit_columns(columns: Sequence[Column], full: Sequence[int], width: int, gap:
     `full` are the widths with which nothing is cut. Columns are cut to their least width before any is dropped;
     spare room is then shared among the columns that are cut.
     """
-    fitted = {
-        position: min(size, column.least or size)
-        for position, (column, size) in enumerate(zip(columns, full, strict=True))
-    }
-    while sum(fitted.values()) + gap * len(fitted) > width:
-        position = max(fitted, key=lambda position: columns[position].drop, default=None)
-        if position is None or not columns[position].drop:
+    fitted = {at: min(size, columns[at].least or size) for at, size in enumerate(full)}
+    while fitted and sum(fitted.values()) + gap * len(fitted) > width:
+        last = max(fitted, key=lambda position: columns[position].drop)
+        if not columns[last].drop:
             break
-        del fitted[position]
+        del fitted[last]
     spare = width - sum(fitted.values()) - gap * len(fitted)
-    while cut := [position for position in fitted if fitted[position] < full[position]]:
+    while spare > 0 and (cut := [position for position in fitted if fitted[position] < full[position]]):
         total = sum(columns[position].growth for position in cut)
-        shares = (
-            {position: spare * columns[position].growth // total for position in cut} if spare > 0 and total else {}
-        )
+        shares = {position: spare * columns[position].growth // total for position in cut}
         if not any(shares.values()):
             break
         for position, share in shares.items():
