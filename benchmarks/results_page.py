@@ -46,7 +46,7 @@ def _sort_key(record: RunRecord) -> tuple[int, int, int]:
 def _origin(records: list[RunRecord]) -> list[str]:
     done = [record for record in records if record.is_finished]
     days = sorted({_day(record.row.ended) for record in done})
-    commits = sorted({record.commit for record in done if record.commit})
+    commits = sorted({record.row.git_commit for record in done if record.row.git_commit})
     period = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "never"
     commit = ", ".join(commits) or "unknown"
     text = f"{len(done)} of {len(records)} runs are finished: {period}, commit {commit}."
@@ -90,7 +90,16 @@ def _row(record: RunRecord) -> str:
     numbers = ["" if value is None else f"{value:.2f}" for value in accuracies]
     threads = record.config.threads if record.config else "?"
     minutes = f"{(record.seconds or 0) / 60:.1f}"
-    cells = (row.id, row.task, f"`{row.method}`", row.seed, *numbers, minutes, threads, record.commit or "unknown")
+    cells = (
+        row.id,
+        row.task,
+        f"`{row.method}`",
+        row.seed,
+        *numbers,
+        minutes,
+        threads,
+        record.row.git_commit or "unknown",
+    )
     return f"| {' | '.join(map(str, cells))} |"
 
 

@@ -20,20 +20,17 @@ from clarinet_tui.analysis.published import (
 )
 from clarinet_tui.analysis.run_records import (
     STATE_ORDER,
-    UNREADABLE,
     ComparableRuns,
-    ExcludedRuns,
     RunRecord,
     RunRecords,
     SeedRun,
-    describe_group_difference,
-    exclude_other_groups,
-    group_runs,
+    group_records,
     runs_by_seed,
     seed_order,
 )
 from clarinet_tui.analysis.selection import ORACLE, RuleSummary, describe_rule, summarise_rules
 from clarinet_tui.analysis.statistics import Distance, Summary, distance, summarise
+from clarinet_tui.history.variants import UNREADABLE, ExcludedRuns, describe_difference, exclude_other_variants
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
 from core.methods import find_method
@@ -106,9 +103,9 @@ class BoardCell:
 def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: Unpack[CountOptions]) -> BoardCell:
     """Count the group with the most finished seeds and list the others as excluded; with `mix` count all groups."""
     rule, seeds, mix = options.get("rule", "last"), options.get("seeds", SEEDS), options.get("mix", False)
-    groups = group_runs(records, by_commit=options.get("by_commit", False))
+    groups = group_records(records, by_commit=options.get("by_commit", False))
     counted = groups if mix else groups[:1]
-    excluded = [] if mix else exclude_other_groups(groups)
+    excluded = [] if mix else exclude_other_variants([group.variant for group in groups])
     results: dict[str, SeedRun] = {}
     for group in counted:
         by_seed = runs_by_seed(group.records, rule)
@@ -127,7 +124,7 @@ def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: U
     states = Counter(RunState.RUNNING if run.state.is_live else run.state for run in most_advanced.values())
     seconds = [record.row.seconds for record in members if record.row.id in results and record.row.seconds]
     # A run of the first group with exactly its settings: one whose seed happens to match stage 1 differs.
-    exact = (record for group in counted[:1] for record in group.records if record.settings == group.settings)
+    exact = (record for group in counted[:1] for record in group.records if record.settings == group.variant.settings)
     template = next((record for record in exact if record.config and record.settings), None)
     published = PUBLISHED.get((method, task))
     summary = summarise(result.accuracy for result in results.values())
@@ -147,7 +144,9 @@ def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: U
         changes=_changes(template),
         seconds=median(seconds) if seconds else None,
         notes=tuple(dict.fromkeys(note for record in members for note in record.row.notes)),
-        commits=tuple(sorted({record.commit for record in members if record.commit and record.is_finished})),
+        commits=tuple(
+            sorted({record.row.git_commit for record in members if record.row.git_commit and record.is_finished})
+        ),
         mixed=_mixed(counted),
         excluded=tuple(excluded),
     )
@@ -155,8 +154,8 @@ def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: U
 
 def _mixed(groups: Sequence[ComparableRuns]) -> tuple[str, ...]:
     differences = [f"{len(groups)} protocols"] if len(groups) > 1 else []
-    differences += [describe_group_difference(groups[0], group) for group in groups[1:]]
-    commits = {record.commit for group in groups for record in group.records if record.is_finished} - {None}
+    differences += [describe_difference(groups[0].variant, group.variant) for group in groups[1:]]
+    commits = {record.row.git_commit for group in groups for record in group.records if record.is_finished} - {None}
     if len(commits) > 1:
         differences.append(f"started at {len(commits)} git commits: {', '.join(sorted(map(str, commits)))}")
     return tuple(dict.fromkeys(differences))

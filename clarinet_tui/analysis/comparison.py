@@ -8,17 +8,11 @@ from clarinet_tui.analysis.choices import COMPARED_FAMILIES, Rule
 from clarinet_tui.analysis.published import ABLATIONS, CONTROLS, MAIN_METHODS, method_title
 from clarinet_tui.analysis.run_records import (
     ComparableRuns,
-    DataSummary,
-    ExcludedRuns,
     RunRecord,
     RunRecords,
     SeedRun,
-    Settings,
-    describe_data,
-    exclude_other_groups,
-    group_runs,
+    group_records,
     runs_by_seed,
-    setting_differences,
 )
 from clarinet_tui.analysis.selection import RuleSummary, describe_rule, summarise_rules
 from clarinet_tui.analysis.statistics import (
@@ -33,6 +27,14 @@ from clarinet_tui.analysis.statistics import (
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import RunRow, get_run, list_runs
 from clarinet_tui.history.query_language import quote_value
+from clarinet_tui.history.variants import (
+    DataSummary,
+    ExcludedRuns,
+    Settings,
+    describe_data,
+    exclude_other_variants,
+    setting_differences,
+)
 from clarinet_tui.runs.directory import find_run
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
@@ -85,13 +87,13 @@ def make_sides(records: Sequence[RunRecord], *, rule: Rule = "last", every_group
             by_key.setdefault((row.task, row.method, row.preset), []).append(record)
     sides = []
     for members in by_key.values():
-        groups = group_runs(members)
+        groups = group_records(members)
         if every_group:
             order = {record.row.id: index for index, record in enumerate(members)}
-            groups.sort(key=lambda group: min(map(order.__getitem__, group.ids)))
+            groups.sort(key=lambda group: min(map(order.__getitem__, group.variant.ids)))
             sides += [make_side(group, rule) for group in groups]
         else:
-            sides.append(make_side(groups[0], rule, exclude_other_groups(groups)))
+            sides.append(make_side(groups[0], rule, exclude_other_variants([group.variant for group in groups])))
     return sides
 
 
@@ -108,8 +110,8 @@ def make_side(group: ComparableRuns, rule: Rule = "last", excluded: Sequence[Exc
         title=method_title(row.method or "?"),
         task=row.task or "?",
         preset=row.preset,
-        settings=group.settings,
-        data=group.data,
+        settings=group.variant.settings,
+        data=group.variant.data,
         runs=tuple(runs),
         accuracy=summarise(run.accuracy for run in done),
         source_accuracy=_summary_of([run.source_accuracy for run in done]),

@@ -35,7 +35,7 @@ from clarinet_tui.history.journal_batches import (
 from clarinet_tui.history.queries import read_open_alarms
 from clarinet_tui.history.schema import TABLES
 from clarinet_tui.runs.directory import ANNOTATIONS, JOURNAL, RunDirectory, list_run_ids
-from clarinet_tui.runs.environment import hardware_names, read_environment
+from clarinet_tui.runs.environment import describe_environment, hardware_names, read_environment
 from clarinet_tui.runs.files import UnreadableFileError, file_size, modified_time, open_file
 from clarinet_tui.runs.journal import ATTEMPT_STARTS, parse_event, read_lines
 from clarinet_tui.runs.lock import read_lock_owner
@@ -169,6 +169,8 @@ def _read_run_columns(run: RunDirectory) -> tuple[dict[str, Any], str | None]:
     owner = read_lock_owner(run.lock)
     used = {"host": environment.get("host") or (owner.host if owner else None), "device": environment.get("device")}
     used["hardware"] = "; ".join(hardware_names(environment)) or None
+    described = describe_environment(environment)
+    used |= {"version": dict(described.versions).get("clarinet-tui"), "git_commit": described.short_commit or None}
     return settings | {name: value for name, value in used.items() if isinstance(value, str)}, config
 
 
@@ -316,7 +318,7 @@ def update_run_row(db: Database, run: str, batch: JournalBatch, run_columns: dic
             columns |= {"journal_state": RunState.RUNNING, "ended": None, "error": None}
         if event.name == "started":
             types: dict[str, Any] = {"method": str, "task": str, "seed": int, "device": str, "label_hash": str}
-            types |= {"epochs_total": int, "iterations_total": int}
+            types |= dict.fromkeys(("epochs_total", "iterations_total", "source_size", "target_size", "test_size"), int)
             started = {name: event.get(name, type_) for name, type_ in types.items()}
             columns |= {name: value for name, value in started.items() if value is not None}
             notes = [str(note) for note in event.get("notes", list) or []]

@@ -1,9 +1,8 @@
 """Read the history: runs and groups of runs by query; a run's evaluations, iterations, events, samples and alarms."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,8 +18,6 @@ from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.chart.curve import Curve
-
-GroupField = Literal["method", "task"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +63,13 @@ class RunRow:
     """Iterations of a stage 1 that another run has trained."""
     seconds_left: float | None = None
     """An estimate for a running run."""
+    version: str | None = None
+    """The version of the program, if recorded."""
+    git_commit: str | None = None
+    """Commit of the directory where the run was started, with a hash of uncommitted changes after a +."""
+    source_size: int | None = None
+    target_size: int | None = None
+    test_size: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """All settings by name, such as `classifier_rate` or `stage1.epochs`; empty if they cannot be read."""
 
@@ -205,11 +209,11 @@ def _run_row(db: Database, row: dict[str, Any]) -> RunRow:
     row["name"] = row["name"] or ""
     row["family"] = row["family"] or "one-step"
     row["seconds_left"] = _estimate_time_left(db, row)
-    row["settings"] = _flatten(msgspec.json.decode(row["settings"] or "{}"))
+    row["settings"] = flatten_settings(msgspec.json.decode(row["settings"] or "{}"))
     return RunRow(**{name: row[name] for name in RunRow.__dataclass_fields__})
 
 
-def _flatten(settings: dict[str, Any]) -> dict[str, Any]:
+def flatten_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with those of stage 1 as `stage1.epochs`."""
     stage1 = settings.pop("stage1", {})
     return settings | {f"stage1.{name}": value for name, value in stage1.items()}
@@ -265,49 +269,6 @@ def _estimate_time_left(db: Database, run: Mapping[str, Any]) -> float | None:
         seconds_total, seconds_here, seconds_shared = similar
         return float((seconds_total - seconds_here) * seconds / (seconds_here - seconds_shared))
     return float(max(total - iteration, 0) * seconds / (iteration - shared))
-
-
-@dataclass(frozen=True)
-class RunGroup:
-    """Runs with the same values. Mean and std are those of `measured` finished runs; std needs two."""
-
-    values: tuple[str | None, ...]
-    runs: int
-    running: int
-    measured: int
-    mean: float | None
-    std: float | None
-    best: float | None
-    presets: tuple[str, ...]
-
-
-def read_run_groups(
-    db: Database, query: str, fields: Sequence[GroupField], *, now: float | None = None
-) -> list[RunGroup]:
-    """Return the groups of the matching runs, those with the highest mean first."""
-    where, parameters = compile_query(query, now)
-    columns = ", ".join(fields)
-    finished = "CASE WHEN state = 'finished' THEN target_accuracy END"
-    sql = f"""SELECT {columns}, count(*) AS runs, sum(state = 'running') AS running,
-            json_group_array({finished}) AS accuracies,
-            json_group_array(DISTINCT preset) AS presets
-        FROM runs WHERE {where} GROUP BY {columns} ORDER BY avg({finished}) DESC NULLS LAST, {columns}"""
-    groups = []
-    for row in db.rows(sql, parameters):
-        accuracies = [float(value) for value in msgspec.json.decode(row["accuracies"]) if value is not None]
-        groups.append(
-            RunGroup(
-                values=tuple(row[name] for name in fields),
-                runs=row["runs"],
-                running=row["running"],
-                measured=len(accuracies),
-                mean=fmean(accuracies) if accuracies else None,
-                std=stdev(accuracies) if len(accuracies) > 1 else None,
-                best=max(accuracies, default=None),
-                presets=tuple(sorted(filter(None, msgspec.json.decode(row["presets"])))),
-            )
-        )
-    return groups
 
 
 @dataclass(frozen=True)

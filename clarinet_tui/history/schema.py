@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from core.metrics import METRICS
 
-SCHEMA = "0007"
+SCHEMA = "0008"
 """The version, which rises with every change below: an older database is rebuilt, a newer one is refused."""
 SCHEMA_SET = "clarinet"
 
@@ -80,6 +80,11 @@ TABLES = {
             "device": (str, "device in use, such as cuda:0"),
             "hardware": (str, "model of the GPU or CPU; several, if attempts used different ones"),
             "host": (str, "machine"),
+            "version": (str, "version of the program"),
+            "git_commit": (str, "commit of the directory where it was started; a + marks uncommitted changes"),
+            "source_size": (int, "labelled source images"),
+            "target_size": (int, "target images without labels"),
+            "test_size": (int, "images that measure the target accuracy"),
             "stage": (str, "current or last stage of training"),
             "epoch": (int, "current or last epoch"),
             "epochs_total": (int, "epochs of the whole run"),

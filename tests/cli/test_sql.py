@@ -114,7 +114,7 @@ def test_a_long_result_is_cut_in_a_table_only(runs: Path) -> None:
     assert "the first 1000 rows; --csv prints all" in result.stderr
     assert len(invoke(runs, "sql", statement, "--csv").stdout.splitlines()) == 1501
     wide = invoke(runs, "sql", "select * from runs as a, runs as b")
-    assert re.search(r"\d+ of 68 columns; --csv prints all", wide.stderr)
+    assert re.search(r"\d+ of 78 columns; --csv prints all", wide.stderr)
 
 
 def test_values_of_every_kind(runs: Path) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.history.queries import SORT_FIELDS, RunGroup
+from clarinet_tui.history.queries import SORT_FIELDS
 from clarinet_tui.runs.annotations import add_tag
 from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.snapshot.snapshot import RunGroup
 from clarinet_tui.ui.text.tables import format_table, group_table
 from clarinet_tui.ui.widgets.run_table import SORT_TITLES, RunTable
 from tests.support.app import make_app, screen_text, wait_until
@@ -77,12 +78,12 @@ async def test_runs_are_grouped_and_a_group_is_opened(app: ClarinetApp, runs_dir
 
 
 def test_a_group_names_its_number_of_runs() -> None:
-    group = RunGroup(("clarinet",), 3, 1, 2, 81.25, 1.5, 83.0, ("paper", "smoke"))
-    unknown = RunGroup((None,), 1, 0, 0, None, None, None, ())
-    header, *lines = format_table(group_table([group, unknown], ("method",)), 80)
-    assert header.plain.split() == ["method", "runs", "target", "best", "presets"]
-    assert lines[0].plain.split() == ["clarinet", "3", "▸1", "81.2", "±", "1.5", "(n=2)", "83.0", "paper,", "smoke"]
-    assert lines[1].plain.split() == ["?", "1", "–", "–"]
+    group = RunGroup("clarinet", "Y->D", "method:clarinet", {}, 3, 1, 2, 81.25, 1.5, 83.0)
+    unknown = RunGroup("?", "?", "", {}, 1, 0, 0, None, None, None)
+    header, *lines = format_table(group_table([group, unknown]), 80)
+    assert header.plain.split() == ["method", "and", "settings", "task", "runs", "target", "best"]
+    assert lines[0].plain.split() == ["clarinet", "Y→D", "3", "▸1", "81.2", "±", "1.5", "(n=2)", "83.0"]
+    assert lines[1].plain.split() == ["?", "?", "1", "–", "–"]
 
 
 async def test_tags_and_alarms_are_visible_in_160_columns(app: ClarinetApp, runs_dir: Path) -> None:

@@ -22,7 +22,7 @@ from clarinet_tui.analysis.figures.figure import (
     colour_indices,
 )
 from clarinet_tui.analysis.published import PUBLISHED
-from clarinet_tui.analysis.run_records import ExcludedRuns, RunRecords
+from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.analysis.seed_curves import (
     BAND_DESCRIPTIONS,
     POINTS,
@@ -37,6 +37,7 @@ from clarinet_tui.chart.curve import Curve
 from clarinet_tui.history.axes import AXES, Axis
 from clarinet_tui.history.curves import list_metrics, read_series
 from clarinet_tui.history.queries import get_run, read_evaluations, read_events
+from clarinet_tui.history.variants import ExcludedRuns
 from clarinet_tui.runs.journal import is_confusion_matrix
 from clarinet_tui.text import format_count, format_task
 from core.errors import InputError

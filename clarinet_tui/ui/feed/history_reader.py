@@ -25,9 +25,10 @@ from clarinet_tui.history.queries import (
     read_evaluations,
     read_events,
     read_open_alarms,
-    read_run_groups,
+    varied_settings,
 )
 from clarinet_tui.history.query_language import QueryError, QueryProblem, quote_value
+from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.snapshot.references import References
 from clarinet_tui.ui.snapshot.snapshot import (
@@ -37,14 +38,16 @@ from clarinet_tui.ui.snapshot.snapshot import (
     HistorySnapshot,
     Listing,
     RunCurves,
+    RunGroup,
     ViewRequest,
 )
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.board import Board
-    from clarinet_tui.analysis.run_records import ComparableRuns, RunRecord, RunRecords
+    from clarinet_tui.analysis.run_records import RunRecord, RunRecords
     from clarinet_tui.chart.curve import Curve
+    from clarinet_tui.history.variants import Variant
     from clarinet_tui.ui.feed.compare_reader import CompareReader
     from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
     from clarinet_tui.ui.snapshot.references import ReferenceRequest
@@ -171,13 +174,42 @@ def _read_listing(db: Database, request: ViewRequest) -> Listing:
         return Listing(all_runs=all_runs, running=running, query=request.query, problem=problem)
     if request.offset == 0 and request.sort == "created":
         rows.sort(key=lambda run: not run.state.is_live)
-    groups = tuple(read_run_groups(db, request.query, request.groups)) if request.groups else ()
+    groups = _read_groups(db, request.query) if request.groups else ()
     last = list_runs(db, ENDED, sort="ended", limit=request.ended) if request.ended else []
     ended = tuple(run for run in last if run.ended is not None)  # a run may be cancelled before it starts
     live = [run.id for run in rows if run.state.is_live][:MAX_TRENDS] if request.trends else []
     trends = {run: tuple(read_series(db, run, "target_accuracy").mean.tolist()) for run in live}
     query = request.query
-    return Listing(tuple(rows), request.offset, total, all_runs, running, query, None, trends, groups, ended)
+    varied = tuple(varied_settings(rows))
+    return Listing(tuple(rows), request.offset, total, all_runs, running, query, None, trends, groups, ended, varied)
+
+
+def _read_groups(db: Database, query: str) -> tuple[RunGroup, ...]:
+    """Read the variants of the matching runs, those with the highest mean first."""
+    from statistics import fmean, stdev
+
+    from clarinet_tui.history.variants import differing_settings, name_variants, read_variants, variant_query
+
+    variants = read_variants(db, query)
+    differing = differing_settings(variants)
+    groups = []
+    for variant, name in zip(variants, name_variants(variants), strict=True):
+        accuracies, names = variant.accuracies, differing[variant.method, variant.preset]
+        groups.append(
+            RunGroup(
+                name=name,
+                task=variant.task,
+                query=variant_query(variant, names),
+                settings={key: (variant.settings or {}).get(key) for key in names},
+                runs=len(variant.rows),
+                running=sum(row.state is RunState.RUNNING for row in variant.rows),
+                measured=len(accuracies),
+                mean=fmean(accuracies) if accuracies else None,
+                std=stdev(accuracies) if len(accuracies) > 1 else None,
+                best=max(accuracies, default=None),
+            )
+        )
+    return tuple(sorted(groups, key=lambda group: (group.mean is None, -(group.mean or 0.0), group.name, group.task)))
 
 
 def _read_curves(db: Database, run: RunRow, request: CurvesRequest) -> RunCurves:
@@ -294,7 +326,6 @@ class ReferenceReader:
     runs_dir: Path
     has_more: bool = False
     """Whether another read gives more."""
-    _records: RunRecords | None = None
     _last: tuple[object, References] | None = None
 
     def read(self, db: Database, request: ReferenceRequest | None) -> References | None:
@@ -326,28 +357,27 @@ class ReferenceReader:
         published = PUBLISHED.get((run.method or "", run.task or ""))
         if not finished:
             return References(request, published)
-        from clarinet_tui.analysis.run_records import RunRecords, exclude_other_groups, group_runs
+        from clarinet_tui.history.variants import exclude_other_variants, group_runs
 
-        self._records = self._records or RunRecords(db, self.runs_dir)
-        groups = group_runs([self._records.record(row) for row in (run, *finished)])
-        own_group = next(group for group in groups if run.id in group.ids)
-        excluded = exclude_other_groups([own_group, *(group for group in groups if group is not own_group)])
-        return References(request, published, *_read_seed_curve(db, own_group, run), tuple(excluded))
+        variants = group_runs([run, *finished])
+        own = next(variant for variant in variants if run.id in variant.ids)
+        excluded = exclude_other_variants([own, *(variant for variant in variants if variant is not own)])
+        return References(request, published, *_read_seed_curve(db, own, run), tuple(excluded))
 
 
-def _read_seed_curve(db: Database, group: ComparableRuns, run: RunRow) -> tuple[tuple[int | None, ...], Curve | None]:
+def _read_seed_curve(db: Database, variant: Variant, run: RunRow) -> tuple[tuple[int | None, ...], Curve | None]:
     """Average the newest run of each other seed; NaN where fewer than two of several have a value."""
     from clarinet_tui.analysis.seed_curves import make_seed_band
     from clarinet_tui.chart.curve import Curve
 
-    newest: dict[int | None, RunRecord] = {}
-    for record in group.records:
-        if record.is_finished and record.row.seed != run.seed:
-            newest.setdefault(record.row.seed, record)
+    newest: dict[int | None, RunRow] = {}
+    for row in variant.rows:
+        if row.state is RunState.FINISHED and row.seed != run.seed:
+            newest.setdefault(row.seed, row)
     seeds = tuple(sorted(newest, key=lambda seed: seed or 0))
     if not seeds:
         return (), None
-    band = make_seed_band([read_series(db, record.row.id, "target_accuracy") for record in newest.values()])
+    band = make_seed_band([read_series(db, row.id, "target_accuracy") for row in newest.values()])
     if len(seeds) == 1:
         return seeds, Curve.through(band.x, band.mean, name=f"seed {seeds[0]}")
     name = f"{len(seeds)} other seeds ± std"

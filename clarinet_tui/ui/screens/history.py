@@ -16,7 +16,7 @@ from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import RunActionScreen, next_value
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
 from clarinet_tui.ui.text.run import format_welcome
-from clarinet_tui.ui.text.tables import GROUPINGS, format_table, group_table
+from clarinet_tui.ui.text.tables import format_table, group_table
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.run_detail import INSPECTED_PANES, PANES, PaneTabs, RunDetail
@@ -26,18 +26,18 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 if TYPE_CHECKING:
     from textual.widgets import OptionList
 
-    from clarinet_tui.history.queries import GroupField, RunRow
-    from clarinet_tui.ui.snapshot.snapshot import Listing
+    from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.ui.snapshot.snapshot import Listing, RunGroup
 
 ALARMS = "alarm:*"
 OF_RUNS = frozenset(
     {
         *("stop", "stop_now", "resume", "clone", "tag", "note", "remove", "copy_command", "inspect"),
-        *("sort", "reverse", "columns", "pane", "scroll_pane", "overlay"),
+        *("reverse", "columns", "pane", "scroll_pane", "overlay"),
     }
 )
 """Actions on single runs and on their table, which groups hide."""
-NEED_RUNS = OF_RUNS | {"filter", "alarms", "compare", "group"}
+NEED_RUNS = OF_RUNS | {"sort", "filter", "alarms", "compare", "group"}
 
 
 class HistoryScreen(RunActionScreen):
@@ -49,7 +49,13 @@ class HistoryScreen(RunActionScreen):
         Binding("o", "sort", "Sort", id="history.sort", tooltip="Sort by the next column, or click on its title"),
         Binding("O", "reverse", "Reverse", id="history.reverse", show=False, tooltip="Reverse the order of the runs"),
         Binding("C", "columns", "Columns", id="history.columns", show=False, tooltip="Choose the columns"),
-        Binding("m", "group", "Group", id="history.group", tooltip="Group by method and task, with mean ± std"),
+        Binding(
+            "m",
+            "group",
+            "Group",
+            id="history.group",
+            tooltip="Runs that differ only in the seed as one row, with mean ± std",
+        ),
         Binding("slash", "filter", "Filter", key_display="/", id="history.filter"),
         Binding(
             "c", "compare", "Compare", id="history.compare", tooltip="Compare the selected runs, or the newest task"
@@ -103,7 +109,7 @@ class HistoryScreen(RunActionScreen):
         self.state.new_runs = ()
         self._offset = 0
         self.table.order = "created", True
-        self.use_grouping(None)
+        self.use_groups(False)
         self.action_unfilter()
         self.table.action_go_to_end(False)
         self.send_request()
@@ -128,7 +134,7 @@ class HistoryScreen(RunActionScreen):
             detail=self._detail.detail_request(run.id) if run else None,
             trends=True,
             query_values=self.query_one(FilterLine).is_typing,
-            groups=self.group_fields,
+            groups=self._is_grouped,
         )
 
     def show(self, snapshot: HistorySnapshot) -> None:
@@ -197,7 +203,7 @@ class HistoryScreen(RunActionScreen):
         is_disabled = (
             (action == "overlay" and len(self.table.selected) < 2)
             or (action in NEED_RUNS and self._is_empty)
-            or (action in OF_RUNS and bool(self.group_fields))
+            or (action in OF_RUNS and self._is_grouped)
         )
         return False if is_disabled else super().check_action(action, parameters)
 
@@ -226,8 +232,8 @@ class HistoryScreen(RunActionScreen):
             await self.query_one(FilterLine).apply_query(ALARMS)
 
     def action_unfilter(self) -> None:
-        if self.group_fields:
-            self.use_grouping(None)
+        if self._is_grouped:
+            self.use_groups(False)
             return
         self.query_one(FilterLine).action_clear()
         self.table.clear_selection()
@@ -262,18 +268,18 @@ class HistoryScreen(RunActionScreen):
 
     _query, _offset = "", 0
     """The filter of the table, and the first run of its page."""
-    _grouping: str | None = None
+    _is_grouped = False
+    _group_order = ""
+    """What the groups are sorted by: a title, a setting, or the mean if it is empty."""
 
     @property
     def table(self) -> RunTable:
         return self.query_one(RunTable)
 
-    @property
-    def group_fields(self) -> tuple[GroupField, ...]:
-        """The fields that the runs are grouped by; none if they are not."""
-        return GROUPINGS[self._grouping] if self._grouping else ()
-
     def action_sort(self) -> None:
+        if self._is_grouped:
+            self._sort_groups()
+            return
         fields = dict.fromkeys(("created", "target_accuracy", *self.table.sort_fields()))
         self._sort_by(next_value(list(fields), self.table.order[0]))
 
@@ -312,32 +318,46 @@ class HistoryScreen(RunActionScreen):
 
         if not self.query("#groups"):
             await self.mount(PickList(id="groups"), after="#group-head")
-        self.use_grouping(next_value([*GROUPINGS, None], self._grouping))
+        self.use_groups(not self._is_grouped)
 
-    def use_grouping(self, grouping: str | None) -> None:
-        self._grouping = grouping
-        self.set_class(grouping is not None, "-grouped")
-        self.set_focus(self.query_one("#groups") if grouping else self.table)
+    def use_groups(self, grouped: bool) -> None:
+        self._is_grouped = grouped
+        self.set_class(grouped, "-grouped")
+        self.set_focus(self.query_one("#groups") if grouped else self.table)
         self.refresh_bindings()
         self.send_request()
 
     async def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Show the runs of a group."""
-        self.use_grouping(None)
+        self.use_groups(False)
         await self.query_one(FilterLine).apply_query(" ".join(filter(None, (self._query, event.option.id))))
 
+    def _sort_groups(self) -> None:
+        """Sort the groups by the next of their columns, or by a setting in which they differ."""
+        groups = self.state.snapshot.listing.groups if self.state.snapshot else ()
+        settings = dict.fromkeys(name for group in groups for name in group.settings)
+        self._group_order = next_value(["", "method and settings", "task", *settings], self._group_order)
+        self.notify(f"Sorted by {self._group_order or 'target'}", timeout=2, markup=False)
+        if self.state.snapshot:
+            self.show_groups(self.state.snapshot.listing)
+
     def show_groups(self, listing: Listing) -> None:
-        fields = self.group_fields
-        if not fields or not all(len(group.values) == len(fields) for group in listing.groups):
-            return  # read for another grouping
-        from clarinet_tui.history.query_language import quote_value
+        if not (self._is_grouped and self.query("#groups")):
+            return
         from clarinet_tui.ui.widgets.pick_list import PickList
 
-        lines = format_table(group_table(listing.groups, fields), self.size.width - 2)
-        header, *groups = (Content(" ") + line for line in lines)
+        order = self._group_order
+        groups = sorted(listing.groups, key=lambda group: group_order(group, order)) if order else listing.groups
+        header, *lines = (Content(" ") + line for line in format_table(group_table(groups), self.size.width - 2))
         self.set_text("#group-head", header)
-        queries = [
-            " ".join(f"{name}:{quote_value(value or '')}" for name, value in zip(fields, group.values, strict=True))
-            for group in listing.groups
-        ]
-        self.query_one("#groups", PickList).show(list(zip(queries, groups, strict=True)))
+        self.query_one("#groups", PickList).show(
+            [(group.query, line) for group, line in zip(groups, lines, strict=True)]
+        )
+
+
+def group_order(group: RunGroup, order: str) -> tuple[object, ...]:
+    """The key by which groups are sorted: numbers before texts, and groups without the setting last."""
+    if order == "task":
+        return (group.task, group.name)
+    value = group.settings.get(order, "" if order in ("method and settings", "") else None)
+    return (value is None, isinstance(value, str), value if value is not None else 0, group.name, group.task)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from clarinet_tui.text import format_count, format_mean
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.run_records import ExcludedRuns
     from clarinet_tui.analysis.statistics import Summary
     from clarinet_tui.chart.curve import Curve, Reference
     from clarinet_tui.history.axes import Axis, AxisMap
+    from clarinet_tui.history.variants import ExcludedRuns
 
 REFERENCE_KINDS = {"both": ("published", "seeds"), "published": ("published",), "seeds": ("seeds",), "none": ()}
 """The references shown, by the stored name of the preference."""

@@ -6,7 +6,7 @@ These are structs of msgspec, because data classes take ten times as long to def
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clarinet_tui.analysis.figures.figure import FigureCurve
     from clarinet_tui.chart.curve import Curve
     from clarinet_tui.history.axes import AxisMap
-    from clarinet_tui.history.queries import Alarm, GroupField, RunGroup, RunRow
+    from clarinet_tui.history.queries import Alarm, RunRow
     from clarinet_tui.history.query_language import QueryProblem
     from clarinet_tui.runs.inspection_file import Inspection, Picture
     from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
@@ -66,8 +66,8 @@ class ViewRequest(Struct, frozen=True):
     """Whether a query is being typed, and its completion needs the values of its fields."""
     board: BoardRequest | None = None
     references: ReferenceRequest | None = None
-    groups: tuple[GroupField, ...] = ()
-    """The fields that the listed runs are grouped by."""
+    groups: bool = False
+    """Whether variants are shown instead of runs."""
     ended: int = 0
     """Maximum number of runs to read that ended last, whatever the query."""
 
@@ -100,6 +100,23 @@ class RunCurves(Struct, frozen=True, eq=False):
     alarms: tuple[Alarm, ...] = ()
 
 
+class RunGroup(Struct, frozen=True):
+    """The runs of a variant; mean and std are those of `measured` seeds, and std needs two."""
+
+    name: str
+    task: str
+    query: str
+    """A query for its runs."""
+    settings: Mapping[str, Any]
+    """The settings in which it differs from other variants of its method and preset."""
+    runs: int
+    running: int
+    measured: int
+    mean: float | None
+    std: float | None
+    best: float | None
+
+
 class Listing(Struct, frozen=True):
     """A page of runs. `total` counts the runs that match the query, `all_runs` all runs of the history."""
 
@@ -115,6 +132,8 @@ class Listing(Struct, frozen=True):
     groups: tuple[RunGroup, ...] = ()
     ended: tuple[RunRow, ...] = ()
     """The runs that ended last, the newest first."""
+    varied: tuple[str, ...] = ()
+    """The settings that differ among the runs of the page."""
 
 
 class HistorySnapshot(Struct, frozen=True, eq=False):

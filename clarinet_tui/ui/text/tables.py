@@ -12,7 +12,7 @@ from clarinet_tui.text import format_mean, format_percent, format_task
 from clarinet_tui.ui.text.styled import Spans, fit_spans, styled
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.queries import GroupField, RunGroup
+    from clarinet_tui.ui.snapshot.snapshot import RunGroup
 
 
 def format_table(table: Table, width: int, gap: int = 2) -> list[Content]:
@@ -28,36 +28,27 @@ def format_table(table: Table, width: int, gap: int = 2) -> list[Content]:
     return lines
 
 
-GROUPINGS: dict[str, tuple[GroupField, ...]] = {
-    "method and task": ("method", "task"),
-    "method": ("method",),
-    "task": ("task",),
-}
-
-
-def group_table(groups: Sequence[RunGroup], fields: Sequence[GroupField]) -> Table:
-    """Describe the groups; the number of finished runs is beside their mean: 81.2 ± 1.4 (n=5)."""
+def group_table(groups: Sequence[RunGroup]) -> Table:
+    """Describe the groups; the number of seeds is beside their mean: 81.2 ± 1.4 (n=5)."""
     columns = [
-        *(Column(name, least=12) for name in fields),
+        Column("method and settings", least=24),
+        Column("task", least=5),
         Column("runs", right=True),
         Column("", name="running"),
         Column("target", right=True),
-        Column("best", right=True),
-        Column("presets", least=8),
+        Column("best", right=True, drop=1),
     ]
     rows = []
     for group in groups:
-        named = zip(fields, group.values, strict=True)
-        names = (format_task(value) if name == "task" else value or "?" for name, value in named)
         mean = format_mean(group.mean, group.std, 1) + (f" (n={group.measured})" if group.measured else "")
         rows.append(
             (
-                *(Cell(name, "strong") for name in names),
+                Cell(group.name, "strong"),
+                Cell(format_task(group.task)),
                 Cell(str(group.runs), "muted"),
                 Cell(f"▸{group.running}" if group.running else "", "live"),
                 Cell(mean),
                 Cell(format_percent(group.best), "muted"),
-                Cell(", ".join(group.presets), "muted"),
             )
         )
     return make_table(columns, rows)
