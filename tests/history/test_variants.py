@@ -169,7 +169,9 @@ def test_a_mean_never_mixes_two_variants(finished_row: RunRow, runs: list[dict[s
     rows = []
     for number, run in enumerate(runs):
         identity = {name: run[name] for name in ("method", "preset", "seed")}
-        settings = finished_row.settings | identity | {name: run[name] for name in run if name in finished_row.settings}
+        settings = (
+            {**finished_row.settings} | identity | {name: run[name] for name in run if name in finished_row.settings}
+        )
         settings["stage1.seed"] = run["stage1.seed"] or run["seed"]
         if run["is_started"]:
             state: dict[str, Any] = {"source_size": run["source_size"], "version": run["version"]}
