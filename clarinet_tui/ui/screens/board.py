@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
+from textual import getters
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -21,7 +22,7 @@ from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_count, format_duration, format_task
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.screens.dialogs import TextDialog
-from clarinet_tui.ui.screens.view_screen import MachineScreen, next_value
+from clarinet_tui.ui.screens.view_screen import ViewScreen, next_value
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, HistorySnapshot, ViewRequest
 from clarinet_tui.ui.text import board as board_text
@@ -36,13 +37,14 @@ MAX_NAMED = 4
 """Maximum number of cells named in the question before queueing."""
 
 
-class BoardScreen(MachineScreen):
+class BoardScreen(ViewScreen):
     """Tasks × methods, mean ± std over seeds, beside the published numbers.
 
     Devices and data are shown only in the question before queueing.
     """
 
     NAME = "board"
+    READS_MACHINE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "fill(False)", "Fill", id="board.fill", tooltip="Queue the missing seeds of this cell"),
         Binding("p", "preset", "Preset", id="board.preset", tooltip="Show the runs of the next preset"),
@@ -75,9 +77,7 @@ class BoardScreen(MachineScreen):
         """Seeds queued in this view that are not on the board yet, by method, task and preset."""
         self._table.focus()
 
-    @property
-    def _table(self) -> BoardTable:
-        return self.query_one(BoardTable)
+    _table = getters.query_one(BoardTable)
 
     @property
     def _board(self) -> Board | None:

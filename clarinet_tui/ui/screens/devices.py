@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
+from textual import getters
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -14,7 +15,7 @@ from textual.widgets import OptionList
 
 from clarinet_tui.place import QueueRow
 from clarinet_tui.ui.actions import ActionResult
-from clarinet_tui.ui.screens.view_screen import MachineScreen
+from clarinet_tui.ui.screens.view_screen import ViewScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, Listing, ViewRequest
 from clarinet_tui.ui.text import devices as device_text
@@ -30,10 +31,11 @@ KEPT_VALUES = 600
 EMPTY = "The queue is empty: n starts runs."
 
 
-class DevicesScreen(MachineScreen):
+class DevicesScreen(ViewScreen):
     """Devices above, the queue below; keys act on the line under the cursor."""
 
     NAME = "devices"
+    READS_MACHINE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "app.view('launch')", "New", id="queue.new", tooltip="Start new runs"),
         Binding(
@@ -64,7 +66,6 @@ class DevicesScreen(MachineScreen):
     def on_mount(self) -> None:
         self._use: dict[str, deque[float]] = {}
         """The utilizations of each device since the view was opened."""
-        self._last_machine: MachineSnapshot | None = None
         self._queue.focus()
 
     def on_screen_resume(self) -> None:
@@ -77,13 +78,8 @@ class DevicesScreen(MachineScreen):
         ensure_supervisor_if_needed(self.state.runs_dir)
         return ActionResult()
 
-    @property
-    def _devices(self) -> PickList:
-        return self.query_one("#devices", PickList)
-
-    @property
-    def _queue(self) -> PickList:
-        return self.query_one("#queue", PickList)
+    _devices = getters.query_one("#devices", PickList)
+    _queue = getters.query_one("#queue", PickList)
 
     @property
     def _columns(self) -> int:
@@ -97,11 +93,9 @@ class DevicesScreen(MachineScreen):
 
     def show_machine(self, machine: MachineSnapshot) -> None:
         """Remember how much each device is used, to show it over time."""
-        if machine is not self._last_machine:
-            self._last_machine = machine
-            for device in machine.devices:
-                if device.utilization is not None:
-                    self._use.setdefault(device.key, deque(maxlen=KEPT_VALUES)).append(device.utilization)
+        for device in machine.devices:
+            if device.utilization is not None:
+                self._use.setdefault(device.key, deque(maxlen=KEPT_VALUES)).append(device.utilization)
         self._draw()
 
     def _draw(self) -> None:

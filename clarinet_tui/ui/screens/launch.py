@@ -6,25 +6,29 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Input, OptionList
+from textual.containers import Container, Horizontal, Vertical, VerticalScroll
+from textual.widgets import Button, Input, OptionList, Static
 
+from clarinet_tui.place import PlaceName
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.feed.child_process import SamplesFeed
 from clarinet_tui.ui.launch_check import CheckedForm, check_form, estimate_times
-from clarinet_tui.ui.launch_form import LaunchForm, list_settings
-from clarinet_tui.ui.screens.view_screen import MachineScreen
+from clarinet_tui.ui.launch_form import LISTED_TASKS, LaunchForm, list_settings
+from clarinet_tui.ui.screens.view_screen import ViewScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import TaskSamples
 from clarinet_tui.ui.text import launch as launch_text
+from clarinet_tui.ui.text.launch import Choice
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
-from clarinet_tui.ui.widgets.launch_fields import Choices, LaunchFields, SampleGrid, SettingList
+from clarinet_tui.ui.widgets.launch_fields import Choices, SampleGrid, SettingList
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.errors import describe_error
+from core.presets import PRESETS
 from core.tasks import parse_task
 
 HINTS = {
@@ -32,12 +36,15 @@ HINTS = {
     "seeds": "Seeds: 1..5 means five seeds, 1,2,7 means three.",
     "other-tasks": 'Any other pair of M, U, S, m, Y and D, such as M->D, or two folders: "photos->scans".',
 }
+FIELDS_WITH_ERRORS = ("Methods", "Tasks", "Seeds", "Slurm")
+"""Fields with an error line below; the list of settings shows its errors itself."""
 
 
-class LaunchScreen(MachineScreen):
+class LaunchScreen(ViewScreen):
     """Every change of the form is checked at once, in a thread."""
 
     NAME = "launch"
+    READS_MACHINE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "start(False)", "Start", id="launch.start", tooltip="Start these runs before waiting runs"),
         Binding("ctrl+l", "start(True)", "Queue paused", id="launch.paused", tooltip="Queue these runs, paused"),
@@ -51,7 +58,18 @@ class LaunchScreen(MachineScreen):
 
     def compose(self) -> ComposeResult:
         yield self.top_bar()
-        yield LaunchFields(id="form")
+        with Container(id="form"):
+            with VerticalScroll(id="what", can_focus=False):
+                others = Input(placeholder="others, such as M->D or photos->scans", compact=True, id="other-tasks")
+                yield from _field("Methods", Choices(multiple=True, id="methods"))
+                yield from _field("Tasks", Choices(multiple=True, id="tasks"), others, StyledText(id="missing-data"))
+                yield from _field("Seeds", Input(placeholder="1..5", compact=True, id="seeds"))
+                yield from _field("Preset", Choices(id="preset"))
+                yield from _field("Device", Choices(one_per_line=True, id="device"))
+                yield from _field("Slurm", Input(placeholder="partition=main time=02:00:00", compact=True, id="slurm"))
+                yield StyledText(id="setting-help")
+                yield SampleGrid(id="samples")
+            yield SettingList(id="settings")
         yield StyledText(id="hint")
         with Vertical(id="launch-summary"):
             yield StyledText(id="count")
@@ -69,7 +87,6 @@ class LaunchScreen(MachineScreen):
         self._samples_feed = SamplesFeed(self.state.data_dir, partial(self.call_later, self._show_samples))
         for field in self.query(Input):
             field.cursor_blink = self.app.animation_level != "none"
-        self.query_one("#form").can_focus = False
         self.query_one("#methods").focus()
 
     def on_screen_resume(self) -> None:
@@ -80,7 +97,9 @@ class LaunchScreen(MachineScreen):
         form = self.state.cloned_form or self._form
         self.state.cloned_form = None
         with self.prevent(Input.Changed):
-            self._fields.fill(form)
+            self.query_one("#seeds", Input).value = form.seeds
+            self.query_one("#other-tasks", Input).value = form.other_tasks
+            self.query_one("#slurm", Input).value = form.slurm
         self._change(form)
 
     def _change(self, form: LaunchForm) -> None:
@@ -89,19 +108,18 @@ class LaunchScreen(MachineScreen):
         self.run_worker(partial(self._check, form), thread=True, exclusive=True, group="check", exit_on_error=False)
 
     def _check(self, form: LaunchForm) -> None:
-        state, unexpected = self.state, None
+        state = self.state
         try:
             checked = estimate_times(check_form(form), state.runs_dir, state.data_dir, state.database)
         except Exception as error:  # noqa: BLE001  reported by the app
-            checked, unexpected = CheckedForm(form, problems={"runs": describe_error(error)}), error
-        self.call_later(self._show_checked, checked, unexpected)
+            checked = CheckedForm(form, problems={"runs": describe_error(error)})
+            self.call_later(report_error, self, error)
+        self.call_later(self._show_checked, checked)
 
-    def _show_checked(self, checked: CheckedForm, unexpected: Exception | None) -> None:
+    def _show_checked(self, checked: CheckedForm) -> None:
         if checked.form == self._form:
             self._checked = checked
             self._draw()
-        if unexpected:
-            report_error(self, unexpected)
 
     def on_unmount(self) -> None:
         self._samples_feed.stop()
@@ -119,8 +137,8 @@ class LaunchScreen(MachineScreen):
             self.query_one(SampleGrid).samples = None
 
     def on_choices_selection_changed(self, event: Choices.SelectionChanged) -> None:
-        name, values = str(event.choices.id), event.values
-        change: dict[str, Any] = {name: values if event.choices.multiple else values[0]}
+        choices = event.choices
+        change: dict[str, Any] = {str(choices.id): choices.selected if choices.multiple else choices.selected[0]}
         self._change(replace(self._form, **change))
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -136,18 +154,29 @@ class LaunchScreen(MachineScreen):
     def show_machine(self, machine: MachineSnapshot) -> None:
         self._draw()
 
-    @property
-    def _fields(self) -> LaunchFields:
-        return self.query_one(LaunchFields)
-
     def _draw_choices(self) -> None:
-        self._fields.show_choices(self._form, self._checked, self.state.machine)
+        """Show what is selected of the methods, tasks, presets and devices that exist."""
+        form, machine, device = self._form, self.state.machine, self.query_one("#device", Choices)
+        methods = [Choice(spec.name, spec.name, spec.description) for spec in self._checked.methods]
+        presets = [Choice(name, name, preset.description) for name, preset in PRESETS.items()]
+        self.query_one("#slurm-field").display = form.place is not PlaceName.LOCAL
+        self.query_one("#methods", Choices).show(methods, form.methods)
+        self.query_one("#tasks", Choices).show(launch_text.task_choices(LISTED_TASKS, machine), form.tasks)
+        self.query_one("#preset", Choices).show(presets, (form.preset,))
+        device.show(launch_text.device_choices(form.device, machine, device.size.width), (form.device,))
 
     def _draw(self) -> None:
-        self._fields.show(self._form, self._checked, self.state.machine)
-        if isinstance(self.focused, Choices):
-            self.on_choices_choice_highlighted(Choices.ChoiceHighlighted(self.focused.highlighted))
+        """Show the choices, and what the check has found."""
+        self._draw_choices()
+        self._show_hint()
         checked = self._checked
+        for name in map(str.lower, FIELDS_WITH_ERRORS):
+            self.set_text(f"#{name}-problem", styled((checked.problems.get(name, ""), "bad")))
+            self.query_one(f"#{name}-problem").display = name in checked.problems
+        missing = launch_text.format_missing_data(checked, self.state.machine)
+        self.set_text("#missing-data", missing)
+        self.query_one("#missing-data").display = bool(missing)
+        self.query_one(SettingList).show(checked)
         if checked.grid is None:
             count = launch_text.format_problem(checked) if checked.problems else styled()
         else:
@@ -165,31 +194,24 @@ class LaunchScreen(MachineScreen):
             self.call_after_refresh(self._draw_choices)
             self.call_after_refresh(self._request_samples)
 
-    def _hint(self, text: str) -> None:
-        self.set_text("#hint", styled((text, "muted")))
-
-    def on_choices_choice_highlighted(self, event: Choices.ChoiceHighlighted) -> None:
-        if isinstance(self.focused, Choices) and event.choice:
-            self._hint(f"{event.choice.label}: {event.choice.description}")
-
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        if event.option_list.has_focus:
-            self._hint_setting(event.option.id)
-
-    def _hint_setting(self, name: str | None) -> None:
-        """Show a setting's first words in the hint line, and all about it below the form's fields."""
-        setting = next((setting for setting in list_settings() if setting.name == name), None)
-        self._hint(f"{setting.name}: {setting.description}" if setting else "")
-        help_text = launch_text.format_setting_help(setting, self._checked) if setting else styled()
-        self.set_text("#setting-help", help_text)
-        self.query_one("#setting-help").set_class(setting is not None, "-shown")
-
-    def on_descendant_focus(self) -> None:
-        focused = self.focused
-        if isinstance(focused, Input):
-            self._hint(HINTS.get(focused.id or "", ""))
-        elif isinstance(focused, OptionList) and focused.highlighted_option:
-            self._hint_setting(focused.highlighted_option.id)
+    @on(events.DescendantFocus)
+    @on(Choices.ChoiceHighlighted)
+    @on(OptionList.OptionHighlighted)
+    def _show_hint(self) -> None:
+        """Describe what has the focus in the hint line, and a setting in full below the form's fields."""
+        focused, hint = self.focused, ""
+        if isinstance(focused, Choices) and focused.highlighted:
+            hint = f"{focused.highlighted.label}: {focused.highlighted.description}"
+        elif isinstance(focused, Input):
+            hint = HINTS.get(focused.id or "", "")
+        elif isinstance(focused, OptionList):
+            name = focused.highlighted_option.id if focused.highlighted_option else None
+            setting = next((setting for setting in list_settings() if setting.name == name), None)
+            hint = f"{setting.name}: {setting.description}" if setting else ""
+            help_text = launch_text.format_setting_help(setting, self._checked) if setting else styled()
+            self.set_text("#setting-help", help_text)
+            self.query_one("#setting-help").set_class(setting is not None, "-shown")
+        self.set_text("#hint", styled((hint, "muted")))
 
     def action_samples(self) -> None:
         """Hide the samples, or show them again; where there is no room for both, show them instead of the form."""
@@ -229,3 +251,12 @@ class LaunchScreen(MachineScreen):
         if result.runs:
             self.state.new_runs = result.runs
             self.app.switch_mode("history")
+
+
+def _field(label: str, *parts: Choices | Input | StyledText) -> ComposeResult:
+    with Horizontal(classes="field", id=f"{label.lower()}-field"):
+        yield Static(label, classes="label", markup=False)
+        with Vertical(classes="body"):
+            yield from parts
+            if label in FIELDS_WITH_ERRORS:
+                yield StyledText(id=f"{label.lower()}-problem", classes="problem")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
 
+from textual import getters
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -66,6 +67,8 @@ class LiveScreen(RunActionScreen):
                 yield StyledText(id="live-metrics")
                 yield LogTail(id="live-log")
         yield KeyFooter()
+
+    _charts = getters.query_one(RunCharts)
 
     def on_mount(self) -> None:
         self._charts.loss.scale = "symlog"
@@ -248,10 +251,6 @@ class LiveScreen(RunActionScreen):
             place = ids.index(self.state.live_run) + step if self.state.live_run in ids else 0
             self.state.live_run = ids[min(max(place, 0), len(ids) - 1)]
             self._redraw()
-
-    @property
-    def _charts(self) -> RunCharts:
-        return self.query_one(RunCharts)
 
     async def action_grid(self, name: str) -> None:
         """Show every metric, or what the hardware did, in small charts; or loss and accuracy again."""

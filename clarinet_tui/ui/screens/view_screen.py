@@ -46,12 +46,15 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-high")]  # noqa: RUF012
     AUTO_FOCUS = ""
     NAME: ClassVar[str]
+    READS_MACHINE: ClassVar[bool] = False
+    """Whether devices and queue are read while this view is open."""
 
     def __init__(self, state: AppState) -> None:
         super().__init__()
         self.state = state
         self._is_ready = False
         """Whether the widgets that `show` changes are mounted."""
+        self._shown_machine: MachineSnapshot | None = None
         self.apply_styles_early()
 
     def make_request(self) -> ViewRequest:
@@ -60,6 +63,9 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
 
     def show(self, snapshot: HistorySnapshot) -> None:
         """Show a snapshot."""
+
+    def show_machine(self, machine: MachineSnapshot) -> None:
+        """Show devices and queue."""
 
     def palette_commands(self) -> Iterable[SystemCommand]:
         """Return commands of the palette that select one value directly, where a key steps through all values."""
@@ -79,7 +85,7 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
     def send_request(self) -> None:
         if self.is_current and self._is_ready:
             self.state.history_feed.request(self.make_request())
-            self.state.machine_feed.request(self.NAME if isinstance(self, MachineScreen) else None)
+            self.state.machine_feed.request(self.NAME if self.READS_MACHINE else None)
 
     def on_mount(self) -> None:
         self._is_ready = True
@@ -114,10 +120,13 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
         self.send_request()
 
     def update_view(self) -> None:
-        """Show the newest snapshot of the app's state."""
+        """Show the newest snapshots of the app's state."""
         if self._is_ready and self.state.snapshot:
             self.query_one(TopBar).show(self.state.snapshot)
             self.show(self.state.snapshot)
+        if self._is_ready and self.state.machine and self.state.machine is not self._shown_machine:
+            self._shown_machine = self.state.machine
+            self.show_machine(self._shown_machine)
 
     def charts(self) -> list[Chart]:
         """Return the charts that share their x range and crosshair."""
@@ -134,8 +143,6 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
         for chart in self.charts():
             chart.crosshair = event.x
 
-
-class ActionScreen(ViewScreen):
     @property
     def actions(self) -> RunActions:
         return self.state.actions
@@ -153,10 +160,9 @@ class ActionScreen(ViewScreen):
         with _action_lock:
             try:
                 result = action()
-            except (ClarinetError, OSError) as error:
-                result = ActionResult(errors=(describe_error(error),))
             except Exception as error:  # noqa: BLE001  reported by the app
-                result, unexpected = ActionResult(errors=(describe_error(error),)), error
+                result = ActionResult(errors=(describe_error(error),))
+                unexpected = None if isinstance(error, ClarinetError | OSError) else error
         self.call_later(self._finish_action, result, on_done, unexpected)
 
     def _finish_action(self, result: ActionResult, on_done: OnDone | None, unexpected: Exception | None) -> None:
@@ -184,24 +190,6 @@ class ActionScreen(ViewScreen):
         self.confirm(f"Stop {name}?", "Stop", f"{details}{saved}", partial(self.stop, runs))
 
 
-class MachineScreen(ActionScreen):
-    """A view that also shows devices and queue, which are read only while such a view is open."""
-
-    _shown_machine: MachineSnapshot | None = None
-
-    def show_machine(self, machine: MachineSnapshot) -> None:
-        """Show devices and queue."""
-
-    def update_view(self) -> None:
-        super().update_view()
-        if self._is_ready and self.state.machine and self.state.machine is not self._shown_machine:
-            self._shown_machine = self.state.machine
-            self.show_machine(self._shown_machine)
-
-    def on_screen_resume(self) -> None:
-        self._shown_machine = None
-
-
 def format_ids(runs: tuple[str, ...]) -> str:
     more = f" and {len(runs) - MAX_NAMED} more" if len(runs) > MAX_NAMED else ""
     return ", ".join(runs[:MAX_NAMED]) + more
@@ -212,7 +200,7 @@ def name_runs(runs: tuple[str, ...]) -> tuple[str, str]:
     return (f"run {runs[0]}", "") if len(runs) == 1 else (f"{len(runs)} runs", f"{format_ids(runs)}. ")
 
 
-class RunActionScreen(ActionScreen):
+class RunActionScreen(ViewScreen):
     """Asks before runs are stopped or deleted; everything else is done at once."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

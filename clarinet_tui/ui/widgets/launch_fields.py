@@ -1,16 +1,16 @@
-"""The launch form: its fields and choices with their problems below them, samples of the data, and the settings."""
+"""Widgets of the launch form: choices, samples of the data, and the settings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.cells import cell_len
-from textual import events
+from textual import events, getters
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
@@ -19,21 +19,14 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
 from clarinet_tui.chart.picture import CELL_COLUMNS
-from clarinet_tui.place import PlaceName
-from clarinet_tui.ui.launch_form import LISTED_TASKS, allowed_values, list_settings
+from clarinet_tui.ui.launch_check import CheckedForm
+from clarinet_tui.ui.launch_form import LaunchForm, allowed_values, list_settings
 from clarinet_tui.ui.snapshot.snapshot import TaskSamples
-from clarinet_tui.ui.text import launch as launch_text
 from clarinet_tui.ui.text.inspection import format_samples
 from clarinet_tui.ui.text.launch import Choice, format_expected, format_setting, matching_settings
 from clarinet_tui.ui.text.styled import fit_spans, styled
 from clarinet_tui.ui.widgets.pick_list import PickList
 from clarinet_tui.ui.widgets.styled_text import StyledText
-from core.presets import PRESETS
-
-if TYPE_CHECKING:
-    from clarinet_tui.ui.launch_check import CheckedForm
-    from clarinet_tui.ui.launch_form import LaunchForm
-    from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
 
 class SettingList(Vertical):
@@ -65,7 +58,7 @@ class SettingList(Vertical):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._settings = {setting.name: setting for setting in list_settings()}
-        self._checked: CheckedForm | None = None
+        self._checked = CheckedForm(LaunchForm())
         self._find = ""
         self._edited: tuple[str, str] | None = None
         """The name of the setting that is being edited, and its text before."""
@@ -81,9 +74,7 @@ class SettingList(Vertical):
         yield StyledText(id="expected")
         yield PickList(id="setting-lines")
 
-    @property
-    def _list(self) -> PickList:
-        return self.query_one(PickList)
+    _list = getters.query_one(PickList)
 
     def on_resize(self) -> None:
         self._update()
@@ -94,8 +85,6 @@ class SettingList(Vertical):
 
     def _update(self) -> None:
         checked = self._checked
-        if checked is None:
-            return
         changed = len(checked.form.settings)
         title = styled(
             ("Settings", "strong"), (f"  {changed} changed" if changed else "  enter edits, / finds", "muted")
@@ -113,7 +102,7 @@ class SettingList(Vertical):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         name = event.option.id
-        if name is None or self._checked is None:
+        if name is None:
             return
         text = self._checked.form.settings.get(name, "")
         self.query_one("#edited-name", StyledText).set_content(styled((f" {name} = ", "")))
@@ -177,7 +166,7 @@ class SettingList(Vertical):
     def action_cycle(self, step: int) -> None:
         """Change to the next or previous value of a setting with few values."""
         setting = self._settings.get(self._list.highlighted_id or "")
-        if setting is None or self._checked is None or not (values := allowed_values(setting)):
+        if setting is None or not (values := allowed_values(setting)):
             return
         default = self._checked.defaults.get(setting.name, "")
         current = self._checked.form.settings.get(setting.name) or default
@@ -189,8 +178,6 @@ class SettingList(Vertical):
             self.post_message(self.SettingChanged(self._list.highlighted_id, ""))
 
 
-FIELDS_WITH_ERRORS = ("Methods", "Tasks", "Seeds", "Slurm")
-"""Fields with an error line below; the list of settings shows its errors itself."""
 GAP = 3
 """Columns between two choices."""
 
@@ -211,11 +198,9 @@ class Choices(Widget, can_focus=True):
     @dataclass
     class SelectionChanged(Message):
         choices: Choices
-        values: tuple[str, ...]
 
-    @dataclass
     class ChoiceHighlighted(Message):
-        choice: Choice | None
+        """The cursor is on another choice."""
 
     choices: reactive[tuple[Choice, ...]] = reactive(())
     selected: reactive[tuple[str, ...]] = reactive(())
@@ -271,14 +256,13 @@ class Choices(Widget, can_focus=True):
         return styled(*fit_spans(spans, width))
 
     def watch_cursor(self) -> None:
-        self.post_message(self.ChoiceHighlighted(self.highlighted))
+        self.post_message(self.ChoiceHighlighted())
 
     def on_focus(self) -> None:
         """Move the cursor to the selected choice, if there can be only one."""
         selected = [index for index, choice in enumerate(self.choices) if choice.value in self.selected]
         if selected and not self.multiple:
             self.cursor = selected[0]
-        self.post_message(self.ChoiceHighlighted(self.highlighted))
         self.refresh()
 
     def on_blur(self) -> None:
@@ -308,7 +292,7 @@ class Choices(Widget, can_focus=True):
         else:
             values = {*self.selected, choice.value}
             self.selected = tuple(choice.value for choice in self.choices if choice.value in values)
-        self.post_message(self.SelectionChanged(self, self.selected))
+        self.post_message(self.SelectionChanged(self))
 
     def on_click(self, event: events.Click) -> None:
         widths = self._columns(self.size.width)
@@ -344,61 +328,3 @@ class SampleGrid(StyledText):
         """Draw as many samples as fit."""
         columns = 12 if self.screen.has_class("-low") else CELL_COLUMNS  # two lines of 12 fit on a low screen
         self.set_content(format_samples(self.samples, self.size.width, columns) if self.samples else Content())
-
-
-class LaunchFields(Container):
-    """Shows a form; the screen that it is on keeps the form and checks it."""
-
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="what", can_focus=False):
-            yield from self._field("Methods", Choices(multiple=True, id="methods"))
-            yield from self._field(
-                "Tasks",
-                Choices(multiple=True, id="tasks"),
-                Input(placeholder="others, such as M->D or photos->scans", compact=True, id="other-tasks"),
-                StyledText(id="missing-data"),
-            )
-            yield from self._field("Seeds", Input(placeholder="1..5", compact=True, id="seeds"))
-            yield from self._field("Preset", Choices(id="preset"))
-            yield from self._field("Device", Choices(one_per_line=True, id="device"))
-            yield from self._field("Slurm", Input(placeholder="partition=main time=02:00:00", compact=True, id="slurm"))
-            yield StyledText(id="setting-help")
-            yield SampleGrid(id="samples")
-        yield SettingList(id="settings")
-
-    def _field(self, label: str, *parts: Choices | Input | StyledText) -> ComposeResult:
-        with Horizontal(classes="field", id=f"{label.lower()}-field"):
-            yield Static(label, classes="label", markup=False)
-            with Vertical(classes="body"):
-                yield from parts
-                if label in FIELDS_WITH_ERRORS:
-                    yield StyledText(id=f"{label.lower()}-problem", classes="problem")
-
-    def fill(self, form: LaunchForm) -> None:
-        """Put the form's text into the fields that are typed."""
-        self.query_one("#seeds", Input).value = form.seeds
-        self.query_one("#other-tasks", Input).value = form.other_tasks
-        self.query_one("#slurm", Input).value = form.slurm
-
-    def show_choices(self, form: LaunchForm, checked: CheckedForm, machine: MachineSnapshot | None) -> None:
-        """Show what is selected of the methods, tasks, presets and devices that exist."""
-        methods = [Choice(spec.name, spec.name, spec.description) for spec in checked.methods]
-        presets = [Choice(name, name, preset.description) for name, preset in PRESETS.items()]
-        width = self.query_one("#device", Choices).size.width
-        self.query_one("#slurm-field").display = form.place is not PlaceName.LOCAL
-        self.query_one("#methods", Choices).show(methods, form.methods)
-        self.query_one("#tasks", Choices).show(launch_text.task_choices(LISTED_TASKS, machine), form.tasks)
-        self.query_one("#preset", Choices).show(presets, (form.preset,))
-        self.query_one("#device", Choices).show(launch_text.device_choices(form.device, machine, width), (form.device,))
-
-    def show(self, form: LaunchForm, checked: CheckedForm, machine: MachineSnapshot | None) -> None:
-        """Show the choices, and what the check has found."""
-        self.show_choices(form, checked, machine)
-        for name in map(str.lower, FIELDS_WITH_ERRORS):
-            line = self.query_one(f"#{name}-problem", StyledText)
-            line.set_content(styled((checked.problems.get(name, ""), "bad")))
-            line.display = name in checked.problems
-        missing = launch_text.format_missing_data(checked, machine)
-        self.query_one("#missing-data", StyledText).set_content(missing)
-        self.query_one("#missing-data").display = bool(missing)
-        self.query_one(SettingList).show(checked)
