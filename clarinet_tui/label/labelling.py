@@ -26,14 +26,13 @@ Answer = Literal["yes", "no", "skip"]
 MAX_BYTES = 256 << 20
 
 
-class AnswerLine(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerLine(msgspec.Struct, frozen=True):
     """One line of the file of answers; `undo` withdraws that of its picture."""
 
-    picture: str = ""
-    label: str = ""
-    answer: Literal["yes", "no", "skip", "undo"]
+    picture: str
+    label: str
+    answer: Answer | Literal["undo"]
     seconds: float = 0.0
-    time: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,34 +82,26 @@ class Labelling:
 
     def record(self, question: Question, answer: Answer, seconds: float) -> None:
         """Write an answer to the disk before it counts."""
-        line = AnswerLine(picture=question.picture, label=question.label, answer=answer, seconds=round(seconds, 3))
-        self._write(msgspec.structs.replace(line, time=time.time()))
+        self._write(AnswerLine(question.picture, question.label, answer, round(seconds, 3)))
 
-    def undo(self) -> bool:
-        """Withdraw the last answer; return False if there is none."""
-        if not self.answers:
-            return False
-        self._write(AnswerLine(picture=next(reversed(self.answers)), answer="undo", time=time.time()))
-        return True
+    def undo(self) -> None:
+        """Withdraw the last answer, if there is one."""
+        if self.answers:
+            self._write(AnswerLine(next(reversed(self.answers)), "", "undo"))
 
     def labels(self) -> list[tuple[str, int, int]]:
         """Return (picture, y, ybar) of each answer but skipped ones, -1 where unknown, sorted by picture."""
-        labelled = []
-        for picture, line in sorted(self.answers.items()):
-            index = self.classes.index(line.label)
-            if line.answer != "skip":
-                labelled.append((picture, index, -1) if line.answer == "yes" else (picture, -1, index))
-        return labelled
+        labelled = ((name, line) for name, line in sorted(self.answers.items()) if line.answer != "skip")
+        indices = ((name, self.classes.index(line.label), line.answer == "yes") for name, line in labelled)
+        return [(name, index, -1) if is_true else (name, -1, index) for name, index, is_true in indices]
 
     def _write(self, line: AnswerLine) -> None:
-        append_line(self.answers_file, msgspec.to_builtins(line))
+        append_line(self.answers_file, msgspec.to_builtins(line) | {"time": time.time()})
         self._apply(line)
 
     def _apply(self, line: AnswerLine) -> None:
-        if line.answer == "undo":
-            self.answers.pop(line.picture, None)
-        elif line.picture in self._questions:
-            self.answers.pop(line.picture, None)
+        self.answers.pop(line.picture, None)
+        if line.answer != "undo" and line.picture in self._questions:
             self.answers[line.picture] = line
 
     def _read(self) -> None:

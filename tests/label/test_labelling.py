@@ -64,13 +64,14 @@ def test_answers_are_resumed_and_undone(tmp_path: Path) -> None:
         assert question is not None
         questions.append(question)
         labelling.record(question, answer, 2.0)
-    assert labelling.undo()
+    labelling.undo()
     resumed = Labelling(NAMES, CLASSES, tmp_path / "answers")
     assert resumed.next_question() == questions[3]
     assert list(resumed.answers) == [question.picture for question in questions[:3]]
     assert resumed.seconds == 6.0
-    while resumed.undo():
-        pass
+    while resumed.answers:
+        resumed.undo()
+    resumed.undo()
     assert Labelling(NAMES, CLASSES, tmp_path / "answers").next_question() == questions[0]
 
 

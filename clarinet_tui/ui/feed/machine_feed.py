@@ -47,8 +47,3 @@ class MachineFeed(Poller[str, "MachineSnapshot"]):
 
         self._log_error(error, "the machine feed")
         return replace(last or MachineSnapshot(), problem=describe_error(error))
-
-    def close(self) -> None:
-        if self._reader:
-            self._reader.close()
-        self._reader = None

@@ -35,7 +35,6 @@ class MachineReader:
         self._places = places(runs_dir)
         self._domains: tuple[DomainStatus, ...] = ()
         self._data_read = float("-inf")
-        self._db: Database | None = None
         self._seconds: dict[str, float] = {}
         self._estimated: object = None
         """What the estimates were made from."""
@@ -61,45 +60,31 @@ class MachineReader:
             domains=self._domains,
         )
 
-    def close(self) -> None:
-        if self._db:
-            self._db.close()
-        self._db = None
-
     def _estimate_seconds(self, rows: Sequence[QueueRow], devices: tuple[Device, ...]) -> Mapping[str, float]:
         """Estimate the waiting runs of which finished runs are known, again only after one of the two has changed."""
         here = [row for row in rows if row.is_waiting and not row.job]
         configs = {row.id: config for row in here if (config := find_config(self.runs_dir, row.id))}
         waiting = [row for row in here if row.id in configs]
-        database = self._open_database() if waiting else None
-        if database is None:
-            return {}
-        finished = database.tuples("SELECT count(*), max(ended) FROM runs WHERE state = 'finished'")
-        basis = finished, [(row.id, row.device) for row in waiting]
-        if basis != self._estimated:
-            from clarinet_tui.analysis.run_estimate import Estimator
-
-            self._seconds, self._estimated = {}, basis
-            for on_gpu in (False, True):
-                chosen = {row.id: configs[row.id] for row in waiting if _uses_gpu(row.device, devices) == on_gpu}
-                estimates = Estimator(database, self.data_dir, on_gpu=on_gpu).estimate_all(chosen.values())
-                for run, estimate in zip(chosen, estimates, strict=True):
-                    if estimate and estimate.runs:
-                        self._seconds[run] = estimate.seconds
-        return self._seconds
-
-    def _open_database(self) -> Database | None:
         path = self.database or database_path(self.runs_dir)
-        if not path.exists():
-            self.close()
-            return None
+        if not waiting or not path.exists():
+            return {}
         try:
-            if self._db is None:
-                self._db = Database.open_read_only(self.runs_dir, path)
-            self._db.reopen_if_replaced()
+            database = Database.open_read_only(self.runs_dir, path)
         except OutdatedHistoryError:  # the history feed rebuilds it
-            self.close()
-        return self._db
+            return {}
+        with database:
+            finished = database.tuples("SELECT count(*), max(ended) FROM runs WHERE state = 'finished'")
+            basis = finished, [(row.id, row.device) for row in waiting]
+            if basis != self._estimated:
+                from clarinet_tui.analysis.run_estimate import Estimator
+
+                self._seconds, self._estimated = {}, basis
+                for on_gpu in (False, True):
+                    chosen = {row.id: configs[row.id] for row in waiting if _uses_gpu(row.device, devices) == on_gpu}
+                    estimates = Estimator(database, self.data_dir, on_gpu=on_gpu).estimate_all(chosen.values())
+                    known = zip(chosen, estimates, strict=True)
+                    self._seconds |= {run: one.seconds for run, one in known if one and one.runs}
+        return self._seconds
 
 
 def _uses_gpu(request: str, devices: Sequence[Device]) -> bool:
