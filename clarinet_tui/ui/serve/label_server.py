@@ -59,12 +59,7 @@ class LabelServer:
             web.get(f"{base}/picture/{{number}}", self._picture),
             web.post(f"{base}/answer", self._answer),
         ]
-        app = make_protected_app(access, "label", routes, client_max_size=MAX_BODY)
-        app.on_response_prepare.append(self._forbid_caching)
-        return app
-
-    async def _forbid_caching(self, request: web.Request, response: web.StreamResponse) -> None:
-        response.headers["Cache-Control"] = "no-store"
+        return make_protected_app(access, "label", routes, {"Cache-Control": "no-store"}, client_max_size=MAX_BODY)
 
     async def _page(self, request: web.Request) -> web.Response:
         html = page_templates.get_template("label.html").render(base=self._base_path)

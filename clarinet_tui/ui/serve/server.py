@@ -124,7 +124,7 @@ class PageServer(Server):
             web.get("/download/{key}", self.handle_download),
             web.static(f"{base}/static", self.statics_path),
         ]
-        app = make_protected_app(self._access, "terminal", routes)
+        app = make_protected_app(self._access, "terminal", routes, {})
         app.on_shutdown.append(self.on_shutdown)
         app.on_cleanup.append(self._stop_apps)
         return app
@@ -170,9 +170,9 @@ class PageServer(Server):
 
 
 def make_protected_app(
-    access: AccessControl, page: str, routes: Iterable[web.AbstractRouteDef], **options: Any
+    access: AccessControl, page: str, routes: Iterable[web.AbstractRouteDef], headers: Mapping[str, str], **options: Any
 ) -> web.Application:
-    """Return an app with these routes and the script of a page: every request is checked before it is handled."""
+    """Return an app with these routes and the script of a page: each request is checked, responses have `headers`."""
 
     @web.middleware
     async def check_access(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -180,7 +180,7 @@ def make_protected_app(
         return await handler(request) if reason is None else web.Response(status=403, text=f"{reason}\n")
 
     async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
-        response.headers.update(security_headers(access.port))
+        response.headers.update({**security_headers(access.port), **headers})
 
     async def send_script(request: web.Request) -> web.StreamResponse:
         return web.FileResponse(TEMPLATES / f"{page}.js")
@@ -215,14 +215,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command += [sys.executable, "-P", "-m", "clarinet_tui.ui.serve.session"]
     command += [f"--runs-dir={options.runs_dir}", f"--data-dir={options.data_dir}"]
     token = "" if options.no_token else secrets.token_urlsafe(24)
+
+    def make_app(access: AccessControl) -> Awaitable[web.Application]:
+        return PageServer(command, access, options.sessions)._make_app()
+
     try:
-        serve(
-            lambda access: PageServer(command, access, options.sessions)._make_app(),
-            options.host,
-            options.port,
-            token,
-            "Ctrl+C stops the server; runs continue.",
-        )
+        serve(make_app, options.host, options.port, token, "Ctrl+C stops the server; runs continue.")
     except InputError as error:
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
