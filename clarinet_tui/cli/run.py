@@ -10,7 +10,7 @@ from typer import Argument, Exit, Option
 from clarinet_tui.cli.completion import method_names, run_ids, task_names
 from clarinet_tui.cli.launch import Launch, confirm_cost, make_config, slurm_options, warn_of_cost
 from clarinet_tui.cli.tui import replace_process, tui
-from clarinet_tui.devices.device import Device, match_devices, unavailable_reason, worker_environment, worker_options
+from clarinet_tui.devices.device import Device, match_devices, select_device, unavailable_reason, worker_options
 from clarinet_tui.devices.local import list_devices
 from clarinet_tui.place import LaunchOptions
 from clarinet_tui.queue import requests
@@ -139,5 +139,5 @@ def exec_worker(run: RunDirectory, options: LaunchOptions, form: OutputForm, dev
     if not devices:
         replace_process(arguments, {**os.environ, **secrets})
     is_named = run.read_config().device != "auto"
-    environment = {**worker_environment(devices[0]), **secrets}
+    environment = {**os.environ, **select_device(devices[0].key), **secrets}
     replace_process([*arguments, *worker_options(devices, share=is_named)], environment)

@@ -1,8 +1,7 @@
 """A device: its state and processes, which runs may use it, and what their workers see of it."""
 
-import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -238,11 +237,6 @@ def select_device(key: str) -> dict[str, str]:
     if kind in VISIBLE:
         return {VISIBLE[kind]: number}
     return {} if key == "mps" else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE_DEVICES: "" if key == "cpu" else key}
-
-
-def worker_environment(device: Device, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment of a worker that sees this device and no other GPU."""
-    return {**environ, **select_device(device.key)}
 
 
 def worker_options(candidates: Sequence[Device], *, share: bool = False) -> list[str]:

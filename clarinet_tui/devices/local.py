@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from clarinet_tui.devices.device import VISIBLE, VISIBLE_DEVICES, Device, DeviceProcess
+from clarinet_tui.devices.device import VISIBLE, VISIBLE_DEVICES, Device
 from clarinet_tui.devices.gpu_lock import with_lock_holders
 from core.errors import InputError
 from core.resolve import available_cores
@@ -177,59 +177,45 @@ def _read_amd_library() -> list[Device] | None:
         amdsmi.amdsmi_init()
         try:
             handles = amdsmi.amdsmi_get_processor_handles()
-            return [_AmdGpu(amdsmi, handle).read(number) for number, handle in enumerate(handles)]
+            return [_read_amd_gpu(amdsmi, handle, number) for number, handle in enumerate(handles)]
         finally:
             amdsmi.amdsmi_shut_down()
     except amdsmi.AmdSmiException as error:
         raise InputError(f"AMD's driver fails ({error})") from None
 
 
-class _AmdGpu:
-    """One GPU, queried value by value; what it does not report is None."""
+def _read_amd_gpu(library: Any, handle: Any, number: int) -> Device:
+    """Query one GPU value by value; what it does not report is None."""
+    from clarinet_tui.devices.nvml import read_process
 
-    def __init__(self, library: Any, handle: Any) -> None:
-        self._library, self._handle = library, handle
-
-    def query(self, function: str, *arguments: Any) -> Any:
+    def query(function: str, *arguments: Any) -> Any:
         try:
-            return getattr(self._library, function)(self._handle, *arguments)
-        except (self._library.AmdSmiException, AttributeError):
+            return getattr(library, function)(handle, *arguments)
+        except (library.AmdSmiException, AttributeError):
             return None
 
-    def read(self, number: int) -> Device:
-        library = self._library
-        vram = library.AmdSmiMemoryType.VRAM
-        temperature = _number(
-            self.query(
-                "amdsmi_get_temp_metric", library.AmdSmiTemperatureType.HOTSPOT, library.AmdSmiTemperatureMetric.CURRENT
-            )
-        )
-        if temperature is not None and temperature > 1000:  # in some versions in thousandths
-            temperature /= 1000
-        power = self.query("amdsmi_get_power_info") or {}
-        watts = _number(power.get("current_socket_power")) or _number(power.get("average_socket_power"))
-        driver = (self.query("amdsmi_get_gpu_driver_info") or {}).get("driver_version")
-        return Device(
-            key=f"AMD-{number}",
-            label=f"cuda:{number}",
-            name=str((self.query("amdsmi_get_gpu_asic_info") or {}).get("market_name") or "AMD GPU"),
-            memory_total=self.query("amdsmi_get_gpu_memory_total", vram),
-            memory_used=self.query("amdsmi_get_gpu_memory_usage", vram),
-            utilization=_number((self.query("amdsmi_get_gpu_activity") or {}).get("gfx_activity")),
-            temperature=None if temperature is None else round(temperature),
-            power=watts,
-            driver=driver if isinstance(driver, str) else None,
-            processes=self._processes(),
-        )
-
-    def _processes(self) -> tuple[DeviceProcess, ...] | None:
-        from clarinet_tui.devices.nvml import read_process
-
-        listed = self.query("amdsmi_get_gpu_process_list")
-        if listed is None:
-            return None
-        pairs = [(process.get("pid"), (process.get("memory_usage") or {}).get("vram_mem")) for process in listed]
-        return tuple(read_process(pid, memory, computes=True) for pid, memory in pairs if isinstance(pid, int))
+    vram = library.AmdSmiMemoryType.VRAM
+    sensor = library.AmdSmiTemperatureType.HOTSPOT, library.AmdSmiTemperatureMetric.CURRENT
+    temperature = _number(query("amdsmi_get_temp_metric", *sensor))
+    if temperature is not None and temperature > 1000:  # in some versions in thousandths
+        temperature /= 1000
+    power = query("amdsmi_get_power_info") or {}
+    driver = (query("amdsmi_get_gpu_driver_info") or {}).get("driver_version")
+    listed = query("amdsmi_get_gpu_process_list")
+    pairs = [(process.get("pid"), (process.get("memory_usage") or {}).get("vram_mem")) for process in listed or ()]
+    processes = tuple(read_process(pid, memory, computes=True) for pid, memory in pairs if isinstance(pid, int))
+    return Device(
+        key=f"AMD-{number}",
+        label=f"cuda:{number}",
+        name=str((query("amdsmi_get_gpu_asic_info") or {}).get("market_name") or "AMD GPU"),
+        memory_total=query("amdsmi_get_gpu_memory_total", vram),
+        memory_used=query("amdsmi_get_gpu_memory_usage", vram),
+        utilization=_number((query("amdsmi_get_gpu_activity") or {}).get("gfx_activity")),
+        temperature=None if temperature is None else round(temperature),
+        power=_number(power.get("current_socket_power")) or _number(power.get("average_socket_power")),
+        driver=driver if isinstance(driver, str) else None,
+        processes=None if listed is None else processes,
+    )
 
 
 def _number(value: object) -> float | None:

@@ -204,10 +204,6 @@ class _Gpu:
 def read_process(pid: int, memory: int | None, computes: bool) -> DeviceProcess:
     """Leave owner and command unknown if the process is in another container, whose pids differ from ours."""
     owner = command = None
-    try:
-        process = psutil.Process(pid)
-        with process.oneshot():
-            command, owner = process.name(), process.username()
-    except psutil.Error:
-        pass
+    with suppress(psutil.Error), (process := psutil.Process(pid)).oneshot():
+        command, owner = process.name(), process.username()
     return DeviceProcess(pid=pid, owner=owner, command=command, memory=memory, computes=computes)

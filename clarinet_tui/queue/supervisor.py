@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from clarinet_tui.devices.device import Device, worker_environment, worker_options
+from clarinet_tui.devices.device import Device, select_device, worker_options
 from clarinet_tui.devices.local import DeviceReader
 from clarinet_tui.queue.queue_file import (
     Queue,
@@ -127,7 +127,7 @@ class LocalExecutor:
     def start(self, run: RunDirectory, entry: QueueEntry, device: Device) -> None:
         self._children.pop(run.id, None)  # the exit code of an earlier attempt
         command, cwd = self.command(run, entry, device), working_folder(run, entry)
-        environment = {**worker_environment(device), **hook_environment(entry.on_alarm, entry.on_end)}
+        environment = {**os.environ, **select_device(device.key), **hook_environment(entry.on_alarm, entry.on_end)}
         self._children[run.id] = start_detached(command, run.log, cwd=cwd, env=environment)
 
     def command(self, run: RunDirectory, entry: QueueEntry, device: Device) -> list[str]:

@@ -18,9 +18,9 @@ from clarinet_tui.devices.device import (
     DeviceProcess,
     match_devices,
     recommended_slots,
+    select_device,
     unavailable_reason,
     worker_device,
-    worker_environment,
 )
 from clarinet_tui.devices.local import DeviceReader, list_devices
 from clarinet_tui.devices.nvml import visible_indices
@@ -182,7 +182,7 @@ def test_mig_slice(four_gpus: pytest.MonkeyPatch) -> None:
     found, _ = read_devices(CUDA_VISIBLE_DEVICES=f"{SLICE},MIG-other")
     assert (found.key, found.label, found.memory_total) == (SLICE, "cuda:0", 10 * GIB)
     assert (found.utilization, found.temperature, found.problem) == (None, None, None)
-    assert worker_environment(found, {})["CUDA_VISIBLE_DEVICES"] == SLICE
+    assert select_device(found.key)["CUDA_VISIBLE_DEVICES"] == SLICE
     missing, _ = read_devices(CUDA_VISIBLE_DEVICES="MIG-other")
     assert "Not Found" in (unavailable_reason(missing) or "")
     assert [gpu.key for gpu in read_devices(CUDA_VISIBLE_DEVICES=",".join(SLICES))[:-1]] == list(SLICES)
@@ -191,8 +191,8 @@ def test_mig_slice(four_gpus: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("index", range(5))
 def test_worker_sees_only_its_device(four_gpus: pytest.MonkeyPatch, index: int) -> None:
     device = read_devices()[index]
-    given = worker_environment(device, {"HOME": "here", "CUDA_VISIBLE_DEVICES": "0,1,2,3"})
-    assert (given["HOME"], given["CUDA_DEVICE_ORDER"]) == ("here", "PCI_BUS_ID")
+    given = {"CUDA_VISIBLE_DEVICES": "0,1,2,3", **select_device(device.key)}
+    assert given["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
     inside = {seen.label: seen.key for seen in list_devices(given, seconds=0)}
     assert inside == {"cpu": "cpu"} | ({"cuda:0": device.key} if device.is_gpu else {})
     assert inside[worker_device(device)] == device.key
@@ -300,7 +300,7 @@ def test_each_instance_of_a_divided_gpu_is_a_device(four_gpus: pytest.MonkeyPatc
     assert [(gpu.power, gpu.energy) for gpu in gpus[3:]] == [(None, None)] * 2, "the whole GPU's is not theirs"
     assert [gpu.key for gpu in match_devices("cuda:3", gpus)] == list(SLICES)
     assert [gpu.key for gpu in match_devices("cuda:3:1,0", gpus)] == [SLICES[1], FREE]
-    assert worker_environment(gpus[4], {})["CUDA_VISIBLE_DEVICES"] == SLICES[1]
+    assert select_device(gpus[4].key)["CUDA_VISIBLE_DEVICES"] == SLICES[1]
     assert [unavailable_reason(gpu) for gpu in gpus[3:]] == [None, None]
     four_gpus.setenv("STANDIN_ECC", "3")
     assert [gpu.memory_errors for gpu in read_devices()[:-1]] == [0, 0, 0, 2, 2], "those of the GPU"
