@@ -95,7 +95,7 @@ def test_the_version_is_the_same_everywhere(name: str) -> None:
 
 def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the packages of an extra, the command names what to install."""
-    monkeypatch.setattr("clarinet_tui.cli.serve.find_spec", lambda name: None)
+    monkeypatch.setattr("clarinet_tui.cli.tui.find_spec", lambda name: None)
     assert "pip install 'clarinet-tui[serve]'" in invalid(tmp_path, "serve")
 
 

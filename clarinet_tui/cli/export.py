@@ -1,4 +1,4 @@
-"""`clarinet export` and `clarinet import`: runs for other programs and other machines."""
+"""`clarinet export`, `import`, `backup` and `restore`: runs for other programs and other machines, and their copy."""
 
 import io
 import shlex
@@ -72,16 +72,13 @@ def export(
         raise InputError("--level: only for CSV; use --out FILE.csv")
     if all_ and (ids or query):
         raise InputError("--all: takes no ids and no --query")
-    runs = list_runs(runs_dir) if all_ else select_runs(runs_dir, ids, query)
-    if not runs:
-        raise InputError(f"{runs_dir}: has no runs")
+    runs = _all_runs(runs_dir) if all_ else select_runs(runs_dir, ids, query)
     if format_:
         export_tensorboard(runs, out, runs_dir, follow=follow)
     elif is_csv:
         _write_csv(runs, out, level or "run", runs_dir)
     elif is_archive:
-        manifest = write_archive(runs, out, checkpoints=with_checkpoints, patches=not without_patches, warn=warn)
-        print(f"Written: {out} ({format_count(len(manifest.runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
+        _write_archive(runs, out, checkpoints=with_checkpoints, patches=not without_patches)
         if not without_patches and any(has_patch(run) for run in runs):
             warn("the archive has uncommitted changes of your code; --without-patches leaves them out")
     else:
@@ -111,6 +108,49 @@ def import_(
         print(f"{run_id} exists already with the same content")
     for run_id in imported.new:
         print(f"{run_id} imported")
+
+
+def backup(
+    file: Annotated[Path, Argument(metavar="FILE.tar.gz", help="Archive to write; replaced when it is complete.")],
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Write a consistent copy of all runs, also while they train.
+
+    The archive has everything that runs have recorded, with their checkpoints. Of a running run it has the journal up
+    to a complete line that is not before its checkpoint. The history is not in it: it is rebuilt from the journals.
+
+    Example: clarinet backup /media/disk/runs.tar.gz
+    """
+    _write_archive(_all_runs(runs_dir), file, checkpoints=True)
+
+
+def restore(
+    file: Annotated[Path, Argument(metavar="FILE.tar.gz", help="Archive written by `clarinet backup`.")],
+    max_gb: Annotated[float, Option(min=0, help="Largest total size of the archive's files in GB.")] = 1000.0,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Restore a backup; runs that exist with the same content are kept.
+
+    The whole archive is checked before anything is written. Runs that were waiting or training can be queued again
+    with `clarinet resume`.
+
+    Example: clarinet restore /media/disk/runs.tar.gz --runs-dir runs
+    """
+    imported = import_archive(file, runs_dir, Limits(int(max_gb * (1 << 30)), files=10_000_000))
+    open_history(runs_dir).close()
+    print(f"{format_count(len(imported.new), 'run')} restored, {len(imported.existing)} existed with the same content")
+
+
+def _all_runs(runs_dir: Path) -> list[RunDirectory]:
+    runs = list_runs(runs_dir)
+    if not runs:
+        raise InputError(f"{runs_dir}: has no runs")
+    return runs
+
+
+def _write_archive(runs: list[RunDirectory], out: Path, *, checkpoints: bool, patches: bool = True) -> None:
+    manifest = write_archive(runs, out, checkpoints=checkpoints, patches=patches, warn=warn)
+    print(f"Written: {out} ({format_count(len(manifest.runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
 
 
 def _write_csv(runs: list[RunDirectory], out: Path, level: Level, runs_dir: Path) -> None:

@@ -14,8 +14,7 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.options import Blocks, Pictures
 from clarinet_tui.cli.output import check_out, make_console, warn
-from clarinet_tui.cli.serve import require_serve
-from clarinet_tui.cli.tui import replace_process
+from clarinet_tui.cli.tui import replace_process, require_serve
 from clarinet_tui.text import printable
 from core.errors import InputError
 

@@ -39,7 +39,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "tag": ("tag.tag", "Add or remove tags of runs."),
         "note": ("tag.note", "Set the note of a run."),
         "tui": ("tui.tui", "Open the terminal app; the same as clarinet-tui."),
-        "serve": ("serve.serve", "Serve the terminal app to a browser on this machine."),
+        "serve": ("tui.serve", "Serve the terminal app to a browser on this machine."),
     },
     "History": {
         "ls": ("ls.list_", "List runs, newest first."),
@@ -50,9 +50,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("export.export", "Export runs as CSV, for TensorBoard, or for another machine."),
         "import": ("export.import_", "Import an archive of runs from another machine."),
         "reindex": ("reindex.reindex", "Rebuild the history from the run directories."),
-        "check": ("check.check", "Compare every row of the history with the journals."),
-        "backup": ("backup.backup", "Write a consistent copy of all runs, also while they train."),
-        "restore": ("backup.restore", "Restore a backup; runs that exist with the same content are kept."),
+        "check": ("reindex.check", "Compare every row of the history with the journals."),
+        "backup": ("export.backup", "Write a consistent copy of all runs, also while they train."),
+        "restore": ("export.restore", "Restore a backup; runs that exist with the same content are kept."),
     },
     "Models": {
         "predict": ("predict.predict", "Predict the classes of pictures with a trained run."),
