@@ -21,6 +21,7 @@ def scale_images(x: Tensor) -> Tensor:
     return (x - mean) * torch.rsqrt(variance + 0.01)
 
 
+RESNET_WIDTHS = {"resnet18": 512, "resnet50": 2048}
 IMAGENET_MEAN, IMAGENET_DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Of red, green and blue between 0 and 1."""
 
@@ -117,16 +118,13 @@ def build_classifier(config: RunConfig, shape: Shape, classes: int) -> Classifie
     if config.weights and not network.startswith("resnet"):
         raise InputError(f"weights: only resnet18 and resnet50 take a weights file, the network is {network}")
     if network == "dtn" and shape != COLOUR:
-        sizes = f"takes images of {_format_shape(COLOUR)}, these are {_format_shape(shape)}"
-        raise InputError(f"network: dtn {sizes}; use auto")
+        raise InputError(f"network: dtn takes images of 32×32×3, these are {_format_shape(shape)}; use auto")
     if network == "lenet":
         classifier = Classifier(_lenet(shape), 500, classes)
     elif network in ("dtn", "convnet"):
         classifier = Classifier(_convnet(shape), 512, classes)
-    elif network in ("resnet18", "resnet50"):
-        classifier = Classifier(
-            _resnet(network, shape, config.weights), 512 if network == "resnet18" else 2048, classes
-        )
+    elif network in RESNET_WIDTHS:
+        classifier = Classifier(_resnet(network, shape, config.weights), RESNET_WIDTHS[network], classes)
     else:
         raise InputError(f"network: expected one of auto, lenet, dtn, convnet, resnet18, resnet50, got {network!r}")
     if config.bottleneck:

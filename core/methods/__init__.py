@@ -137,7 +137,7 @@ METHODS = {
             "source-only",
             "Source only",
             "Reference: true source labels, no adaptation.",
-            (StageSpec("source-only", "core.methods.baselines:SourceOnly", "true", adapts=False),),
+            (StageSpec("source-only", "core.methods.baselines:Supervised", "true", adapts=False),),
             preset_table="two-step",
         ),
         MethodSpec(

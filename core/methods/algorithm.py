@@ -201,15 +201,14 @@ class Algorithm(ABC):
         return classifier
 
     def build_discriminator(self) -> Discriminator:
-        """Return D with this run's initial weights; its parameters are `d` and its optimizer is `d_optimizer`."""
+        """Build `discriminator` with this run's initial weights, its parameters `d` and its optimizer `d_optimizer`."""
         inputs = self.classifier.width * (self.problem.classes if self.conditional else 1)
         with seeded(self.stream_seed("D")):
-            discriminator = self.add_module("discriminator", Discriminator(inputs))
-        self.d = list(discriminator.parameters())
-        self.d_optimizer = self.make_optimizer(
-            "discriminator", [discriminator], self.config.discriminator_optimizer, self.config.discriminator_rate
-        )
-        return discriminator
+            self.discriminator = self.add_module("discriminator", Discriminator(inputs))
+        self.d = list(self.discriminator.parameters())
+        optimizer, rate = self.config.discriminator_optimizer, self.config.discriminator_rate
+        self.d_optimizer = self.make_optimizer("discriminator", [self.discriminator], optimizer, rate)
+        return self.discriminator
 
     def add_generator(self, name: str) -> torch.Generator:
         """Return the named random stream on the device; checkpoints store its state."""

@@ -29,6 +29,8 @@ Adaptation = tuple[Tensor, dict[str, Tensor], float]
 
 
 class Supervised(Algorithm):
+    """Cross-entropy with true or pseudo-labels, and the adaptation of a subclass; alone, it is `source-only`."""
+
     adversarial = False
     """Whether there is a discriminator."""
 
@@ -37,7 +39,7 @@ class Supervised(Algorithm):
         optimizer, rate = self.config.optimizer, self.config.classifier_rate
         self.fg_optimizer = self.make_optimizer("classifier", [self.classifier], optimizer, rate)
         if self.adversarial:
-            self.discriminator = self.build_discriminator()
+            self.build_discriminator()
 
     def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation | None:
         """Return the term that aligns the domains, its metrics and its λ; None for no adaptation."""
@@ -56,10 +58,6 @@ class Supervised(Algorithm):
             metrics |= adaptation_metrics
         self.minimise(loss, self.fg_optimizer, with_d=adaptation is not None)
         return StepMetrics(metrics, on_host)
-
-
-class SourceOnly(Supervised):
-    """Cross-entropy with true labels and no adaptation: the reference that adaptation is measured against."""
 
 
 class DAN(Supervised):
@@ -87,4 +85,4 @@ class CDANE(Supervised):
     conditional = True
 
     def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation:
-        return adversarial_objective(self, self.discriminator, source, target, adaptation_step)
+        return adversarial_objective(self, source, target, adaptation_step)

@@ -82,7 +82,7 @@ class Basset(Algorithm):
         rate = config.warmup_rate or config.classifier_rate
         self.warmup_optimizer = self.make_optimizer("warmup", [self.classifier], config.warmup_optimizer, rate)
         if config.discriminator:
-            self.discriminator = self.build_discriminator()
+            self.build_discriminator()
 
     @property
     def predictor(self) -> Classifier:
@@ -144,7 +144,7 @@ class Basset(Algorithm):
             loss = class_confusion(target.logits)
             yield weight * config.confusion_weight * loss, {"confusion_loss": loss}
         if config.discriminator:
-            loss, metrics, _ = adversarial_objective(self, self.discriminator, source, target, adaptation_step)
+            loss, metrics, _ = adversarial_objective(self, source, target, adaptation_step)
             yield loss, metrics
 
     def _predict(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:

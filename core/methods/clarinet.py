@@ -16,19 +16,17 @@ class Clarinet(Algorithm):
     def __init__(self, problem: StageProblem) -> None:
         super().__init__(problem)  # line 1: initialise θ_FG ...
         config = self.config
-        self.fg_optimizer = self.make_optimizer(
-            "classifier", [self.classifier], config.optimizer, config.classifier_rate
-        )
-        self.discriminator = self.build_discriminator()  # ... and θ_D
+        networks, optimizer = [self.classifier], config.optimizer
+        self.fg_optimizer = self.make_optimizer("classifier", networks, optimizer, config.classifier_rate)
+        self.build_discriminator()  # ... and θ_D
         self.fg_warmup_optimizer = self.fg_optimizer
         if config.warmup_epochs and (config.warmup_optimizer != "same" or config.warmup_rate):
             rate = config.warmup_rate or config.classifier_rate
-            self.fg_warmup_optimizer = self.make_optimizer("warmup", [self.classifier], config.warmup_optimizer, rate)
+            self.fg_warmup_optimizer = self.make_optimizer("warmup", networks, config.warmup_optimizer, rate)
         self.fg_adversarial_optimizer = self.fg_optimizer
         if config.adversarial_step == "own":
-            self.fg_adversarial_optimizer = self.make_optimizer(
-                "adversarial", [self.classifier], config.optimizer, config.discriminator_rate
-            )
+            rate = config.discriminator_rate
+            self.fg_adversarial_optimizer = self.make_optimizer("adversarial", networks, optimizer, rate)
 
     def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
         assert batch.weights is not None
@@ -52,9 +50,7 @@ class Clarinet(Algorithm):
 
         # Line 15: L_adv; its gradient reaches G and F as -λ∇L_adv.
         assert target is not None
-        adversarial, adversarial_metrics, weight = adversarial_objective(
-            self, self.discriminator, source, target, adaptation_step
-        )
+        adversarial, adversarial_metrics, weight = adversarial_objective(self, source, target, adaptation_step)
         both = self.gradients(adversarial, [*self.fg, *self.d])
 
         if shared:

@@ -16,7 +16,6 @@ from core.losses.complementary import (
 )
 from core.losses.predictions import entropy_weights, log_scatter, minus_entropy
 from core.methods.algorithm import Algorithm, Outputs, join
-from core.networks import Discriminator
 
 SURROGATES = {"forward": forward_loss, "scl-exp": scl_exp_loss, "pairwise": pairwise_loss}
 
@@ -43,13 +42,13 @@ def complementary_objective(
 
 
 def adversarial_objective(
-    algorithm: Algorithm, discriminator: Discriminator, source: Outputs, target: Outputs, adaptation_step: int
+    algorithm: Algorithm, source: Outputs, target: Outputs, adaptation_step: int
 ) -> tuple[Tensor, dict[str, Tensor], float]:
     """Return L_adv of Eq. 9, metrics and λ; the gradient into G and F is reversed and scaled by λ.
 
     D gets G⊗T(F), weighted by the certainty of T(F), as in CDAN_E and CLARINET.
     """
-    config = algorithm.config
+    config, discriminator = algorithm.config, algorithm.discriminator
     adaptation_lambda = algorithm.lambda_at(adaptation_step)
     entropy_lambda = algorithm.lambda_at(adaptation_step, config.entropy_lambda_delay)
     both = join(source, target)
@@ -60,8 +59,7 @@ def adversarial_objective(
     pairs = domain_input(reverse_gradient(both.features, adaptation_lambda), predictions)
     scores = discriminator.signed(algorithm.as_float32(algorithm.run_network(discriminator, pairs)))
     weights = entropy_weights(reverse_gradient(minus_h, entropy_lambda)).view(2, -1)
-    terms, detach_sums = config.domain_terms, config.detach_weight_sums
-    loss = adversarial_loss(scores, weights, terms=terms, detach_sums=detach_sums)
+    loss = adversarial_loss(scores, weights, terms=config.domain_terms, detach_sums=config.detach_weight_sums)
     metrics = {
         "adversarial_loss": loss,
         "discriminator_accuracy": discriminator_accuracy(scores),

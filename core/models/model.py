@@ -221,10 +221,9 @@ class Model:
         """Return the prediction for each of the images (N, H, W, C) or (N, H, W)."""
         predictions = []
         for row in self.probabilities(images):
-            first, second = (int(index) for index in np.argsort(-row, kind="stable")[:2])
-            predictions.append(
-                Prediction(self.classes[first], float(row[first]), self.classes[second], float(row[second]))
-            )
+            first, second = np.argsort(-row, kind="stable")[:2].tolist()
+            names = self.classes
+            predictions.append(Prediction(names[first], float(row[first]), names[second], float(row[second])))
         return predictions
 
     def predict_file(self, path: Path | str) -> Prediction:

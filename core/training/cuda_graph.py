@@ -103,10 +103,6 @@ class CudaGraph:
         self._graph.replay()
 
 
-class CaptureError(Exception):
-    """A step that cannot be a graph, and why."""
-
-
 class CapturedStep:
     """The step of one phase as a graph."""
 
@@ -118,7 +114,7 @@ class CapturedStep:
             self._metrics = graph.capture(lambda: numbers.algorithm.train_batch(self._batch, iteration))
         for name, value in self._metrics.on_host.items():
             if not numbers.contains(value):
-                raise CaptureError(f"{name} is computed on the host")
+                raise RuntimeError(f"{name} is computed on the host")
 
     def run(self, batch: Batch, iteration: int) -> StepMetrics:
         for field in fields(batch):
@@ -188,7 +184,7 @@ class IterationRunner:
             done, length = self._algorithm.problem.stage_plan.phase_of(iteration)
             self._check(captured, before, batch, iteration - done + length // 2)  # the middle of the phase
             self._captured[phase] = captured
-        except (CaptureError, RuntimeError) as error:  # what torch raises when an operation cannot be captured
+        except RuntimeError as error:  # as torch raises when an operation cannot be captured
             reason = str(error).splitlines()[0]
             if self._required:
                 raise InputError(f"cuda_graph: the step of {phase} cannot be a graph: {reason}; use auto") from error
@@ -212,15 +208,15 @@ class IterationRunner:
                 allowed = TOLERANCE * (expected - old).abs().max() + ROUNDING * expected.abs().max()
                 is_same = bool((expected - ours).abs().max() <= allowed)
             if not is_same:
-                raise CaptureError("a replay changes the weights otherwise than the step itself")
+                raise RuntimeError("a replay changes the weights otherwise than the step itself")
         if any(not torch.equal(state, replayed.generators[key]) for key, state in eager.generators.items()):
-            raise CaptureError("a replay draws other random numbers than the step itself")
+            raise RuntimeError("a replay draws other random numbers than the step itself")
         is_close = (
             torch.allclose(value, replayed_metrics[name], rtol=TOLERANCE, atol=1e-5, equal_nan=True)
             for name, value in eager_metrics.items()
         )
         if eager_numbers != replayed_numbers or not all(is_close):
-            raise CaptureError("a replay gives other metrics than the step itself")
+            raise RuntimeError("a replay gives other metrics than the step itself")
 
 
 def choose_iterate(algorithm: Algorithm, notices: list[str]) -> Callable[[Batch, int], StepMetrics]:
