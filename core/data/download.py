@@ -7,11 +7,11 @@ import shutil
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.data.digit_domains import MNIST_RAW, PUBLISHED
+from core.data.digit_domains import GENERATED, MNIST_RAW, command_for
+from core.data.images import ProgressCallback
 from core.data.torchvision_import import torchvision
 from core.errors import InputError
 from core.files import is_writable
@@ -20,8 +20,6 @@ from core.tasks import DOMAINS_BY_NAME
 DOWNLOADABLE = ("mnist", "usps", "svhn")
 CHUNK = 2**17
 TIMEOUT = 60.0
-FileProgress = Callable[[str, int, int], None]
-"""Called with a file's name, its bytes so far and its size (0 if the server does not send it)."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +36,15 @@ class Download:
         return self.path.with_suffix("") if self.path.suffix == ".gz" else self.path
 
 
-def fetch_domain(
-    name: str, data_dir: Path, progress: FileProgress = lambda name, done, total: None
-) -> tuple[Path, ...]:
-    """Download the missing files of a domain and return them."""
+def fetch_domain(name: str, data_dir: Path, progress: ProgressCallback | None = None) -> tuple[Path, ...]:
+    """Download the missing files of a domain and return them.
+
+    `progress` is called with a file's name, its bytes so far and its size (0 if the server does not send it).
+    """
     if name == "digits":
         raise InputError("digits: nothing to fetch, they come with scikit-learn")
-    if name not in DOWNLOADABLE and name in PUBLISHED:
-        title, command = DOMAINS_BY_NAME[name].title, PUBLISHED[name].command
+    if name in GENERATED:
+        title, command = DOMAINS_BY_NAME[name].title, command_for(name)
         raise InputError(f"{name}: {title} cannot be downloaded; generate it with `{command}`, or copy its files there")
     if name not in DOWNLOADABLE:
         raise InputError(f'"{name}": no such domain; choose one of {", ".join(DOWNLOADABLE)}')
@@ -56,7 +55,7 @@ def fetch_domain(
         if not is_writable(download.path.parent):
             raise InputError(f"{data_dir / name}: is not writable; choose another folder with --data-dir")
         try:
-            _fetch_file(download, progress)
+            _fetch_file(download, progress or (lambda name, done, total: None))
         except OSError as error:
             raise InputError(f"{download.path}: cannot be written ({error.strerror or error})") from None
         fetched.append(download.unpacked)
@@ -81,7 +80,7 @@ def md5_of(path: Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
-def _fetch_file(download: Download, progress: FileProgress) -> None:
+def _fetch_file(download: Download, progress: ProgressCallback) -> None:
     """Download to a temporary file, check and unpack it, and rename it last."""
     download.path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=download.path.parent) as folder:
@@ -94,7 +93,7 @@ def _fetch_file(download: Download, progress: FileProgress) -> None:
         unpacked.replace(download.unpacked)
 
 
-def _download(download: Download, path: Path, progress: FileProgress) -> None:
+def _download(download: Download, path: Path, progress: ProgressCallback) -> None:
     """Download from the first address that sends the right file."""
     problems: list[str] = []
     for address in download.addresses:

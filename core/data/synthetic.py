@@ -262,9 +262,7 @@ MNISTM_SIDE = 28
 Photograph = NDArray[np.uint8]
 
 
-def generate_mnistm(
-    train: Digits, test: Digits, seed: int, photos: Path | None, progress: Progress = lambda done, total: None
-) -> GeneratedData:
+def generate_mnistm(train: Digits, test: Digits, seed: int, photos: Path | None, progress: Progress) -> GeneratedData:
     """Generate MNIST-M from MNIST's digits and the photographs of a folder, or scikit-learn's two."""
     photographs, origin = _read_photographs(photos)
     counts = len(train[1]), len(test[1])

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.data.batches import Images, ResidentImages, ShuffledImages, StreamedImages
+from core.data.images import ProgressCallback
 from core.data.labels import class_priors, label_hash, label_weights
 from core.data.load import load_task
 from core.data.task_data import ImageSet, TaskData
@@ -55,9 +57,7 @@ CAPACITY, MAX_AGE = 256, 0.25
 """Iterations and seconds after which metrics are fetched from the device."""
 
 
-def prepare(
-    config: RunConfig, data_dir: Path | str = "data", progress: Callable[[str, int, int], None] | None = None
-) -> tuple[str, TaskData]:
+def prepare(config: RunConfig, data_dir: Path | str, progress: ProgressCallback | None = None) -> tuple[str, TaskData]:
     """Return the device and the data of a run before it is trained."""
     device = find_device(config.device)  # first: without it, no data is read or generated
     data = load_task(config, Path(data_dir), progress)
@@ -75,7 +75,7 @@ def train(
     pseudo_labels: Sequence[int] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     before_checkpoint: Callable[[], None] = lambda: None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Event]:
     """Train a run and yield an event for each iteration, and others between them.
@@ -260,15 +260,14 @@ class DeviceData:
 
     def batches(self, stage: StagePlan, epoch: int, start: int, labels: torch.Tensor | None) -> Iterator[Batch]:
         """Yield the rest of an epoch of a stage, from batch `start`; `epoch` counts from 0 within the stage."""
-        count = stage.iterations_per_epoch
-        name = stage.spec.name
-        source = ShuffledImages(self.source, f"{name}/source", stage.batch_size, self.device)
-        sources = source.epoch(stage.seed, epoch, start, count)
-        targets: Iterator[tuple[torch.Tensor | None, object]] = iter([(None, None)] * (count - start))
-        if stage.spec.adapts:
-            target = ShuffledImages(self.target, f"{name}/target", stage.batch_size, self.device)
-            targets = target.epoch(stage.seed, epoch, start, count)
-        for (images, chosen), (target_images, _) in zip(sources, targets, strict=True):
+
+        def shuffle(images: Images, domain: str) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+            shuffled = ShuffledImages(images, f"{stage.spec.name}/{domain}", stage.batch_size, self.device)
+            return shuffled.epoch(stage.seed, epoch, start, stage.iterations_per_epoch)
+
+        sources = shuffle(self.source, "source")
+        targets = shuffle(self.target, "target") if stage.spec.adapts else repeat((None, None))
+        for (images, chosen), (target_images, _) in zip(sources, targets, strict=stage.spec.adapts):
             if labels is None:
                 yield Batch(images, target_images, weights=self.weights[chosen])
             else:
