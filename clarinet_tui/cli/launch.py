@@ -41,8 +41,7 @@ class Launch:
     epochs: Annotated[int | None, Option(help="Adaptation epochs.")] = None
     set_: Settings = None
     on_alarm: Annotated[
-        str | None,
-        Option(metavar="COMMAND", help="Run COMMAND on each alarm, without a shell; see CLARINET_ALARM."),
+        str | None, Option(metavar="COMMAND", help="Run COMMAND on each alarm, without a shell; see CLARINET_ALARM.")
     ] = None
     on_end: Annotated[
         str | None, Option(metavar="COMMAND", help="Run COMMAND at the end, without a shell; see CLARINET_STATE.")

@@ -32,8 +32,7 @@ def metrics(
     csv: Annotated[bool, Option("--csv", help="CSV with a header row.")] = False,
     level: Annotated[Level | None, Option(help="Rows to print; default: evaluation, or the level of --metric.")] = None,
     metric: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Only this metric; repeatable.", autocompletion=metric_names),
+        list[str] | None, Option(metavar="NAME", help="Only this metric; repeatable.", autocompletion=metric_names)
     ] = None,
     start: Annotated[int | None, Option(min=0, help="First iteration.")] = None,
     stop: Annotated[int | None, Option(min=0, help="Iteration to stop before.")] = None,

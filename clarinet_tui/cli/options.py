@@ -23,8 +23,7 @@ RunId = Annotated[str, Argument(metavar="ID", help="Run id or unique prefix.", a
 RunIds = Annotated[list[str], Argument(metavar="ID", help="Run ids or unique prefixes.", autocompletion=run_ids)]
 Ids = Annotated[list[str] | None, Argument(metavar="ID", help="Run ids or unique prefixes.", autocompletion=run_ids)]
 Query = Annotated[
-    str | None,
-    Option("--query", "-q", help="All runs that match, for example: tag:old acc<50", autocompletion=queries),
+    str | None, Option("--query", "-q", help="All runs that match, for example: tag:old acc<50", autocompletion=queries)
 ]
 QueryWords = Annotated[
     list[str] | None, Argument(metavar="QUERY", help="For example: tag:icml method:clarinet", autocompletion=queries)

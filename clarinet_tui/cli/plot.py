@@ -45,8 +45,7 @@ def plot(
         BandKind, Option(help="Band over seeds: ± sample std, 95 % interval of the mean, or min to max.")
     ] = "std",
     metric: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Metric of losses; repeatable.", autocompletion=metric_names),
+        list[str] | None, Option(metavar="NAME", help="Metric of losses; repeatable.", autocompletion=metric_names)
     ] = None,
     along: Annotated[Budget | None, Option(help="x axis of budget; default: the setting that varies.")] = None,
     preset: PresetFilter = None,

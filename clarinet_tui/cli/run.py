@@ -135,9 +135,8 @@ def exec_worker(run: RunDirectory, options: LaunchOptions, form: OutputForm, dev
     """Replace this process with the worker of a run, which keeps its pid and so its signals and exit code."""
     fresh = not run.journal.exists()
     arguments = worker_arguments(run, Path(options.data_dir), json=form, fresh=fresh, time_limit=options.time_limit)
-    secrets = hook_environment(options.on_alarm, options.on_end)
-    if not devices:
-        replace_process(arguments, {**os.environ, **secrets})
-    is_named = run.read_config().device != "auto"
-    environment = {**os.environ, **select_device(devices[0].key), **secrets}
-    replace_process([*arguments, *worker_options(devices, share=is_named)], environment)
+    environment = {**os.environ, **hook_environment(options.on_alarm, options.on_end)}
+    if devices:
+        environment |= select_device(devices[0].key)
+        arguments += worker_options(devices, share=run.read_config().device != "auto")
+    replace_process(arguments, environment)
