@@ -6,10 +6,8 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,7 +16,6 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.filter import LineFilter
-from textual.message import Message
 from textual.screen import Screen
 
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES
@@ -100,7 +97,8 @@ class ClarinetApp(OrderedInput, GuardedApp):
         self.DEFAULT_MODE = "live" if runs else "history"  # type: ignore[misc]  # Textual creates this screen first
         super().__init__()
         self._on_first_paint = on_first_paint
-        self._shown_at, self._shown_number, self._numbers = float("-inf"), 0, count(1)
+        self._shown_at = float("-inf")
+        self._newest_snapshot: HistorySnapshot | None = None
         self._families: set[str] = set()
         """Families of all runs listed so far."""
         self.catches_errors, self._error_log = catches_errors, ErrorLog(error_log_path())
@@ -121,7 +119,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
             database,
             HistoryFeed(
                 runs_dir,
-                lambda snapshot: self.post_message(self.HistoryRead(snapshot, next(self._numbers))),
+                self._receive_history,
                 log,
                 lambda message: self.call_later(self.notify, message, title="History", timeout=REPORT_SECONDS),
                 database=database,
@@ -159,7 +157,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
         if self.preferences.problem:
             self._warn(self.preferences.problem)
         self.call_after_refresh(self._start_feed)
-        self.set_timer(IDLE_SECONDS, lambda: self._start_thread(self._ensure_supervisor))
+        self.set_timer(IDLE_SECONDS, self._ensure_supervisor)
 
     def _start_feed(self) -> None:
         self._on_first_paint()
@@ -167,14 +165,8 @@ class ClarinetApp(OrderedInput, GuardedApp):
         self.state.machine_feed.start()
 
     def _ensure_supervisor(self) -> None:
-        """Start a supervisor if runs wait and theirs was killed."""
-        from clarinet_tui.queue.local import ensure_supervisor_if_needed
-        from core.errors import ClarinetError, describe_error
-
-        try:
-            ensure_supervisor_if_needed(self.state.runs_dir)
-        except (ClarinetError, OSError) as error:
-            self.call_later(self.notify, describe_error(error), title="Queue", severity="error", markup=False)
+        if isinstance(view := self.screen_stack[0], ViewScreen):
+            view.ensure_supervisor()
 
     def on_unmount(self) -> None:
         if "inspection_feed" in vars(self.state):
@@ -236,17 +228,6 @@ class ClarinetApp(OrderedInput, GuardedApp):
         titles = {command.title for command in commands}
         return [*commands, *(other for other in super().get_system_commands(screen) if other.title not in titles)]
 
-    @dataclass(eq=False, repr=False)
-    class HistoryRead(Message):
-        """The history feed has a new snapshot."""
-
-        snapshot: HistorySnapshot
-        number: int  # one that waited for keys must not replace a newer one
-
-        def can_replace(self, message: Message) -> bool:
-            """A newer snapshot that is already waiting makes this one obsolete."""
-            return isinstance(message, ClarinetApp.HistoryRead) and message.number > self.number
-
     def _start_thread(self, work: Callable[[], object]) -> None:
         """Run `work` in a thread; whatever it raises is logged and shown."""
 
@@ -273,20 +254,26 @@ class ClarinetApp(OrderedInput, GuardedApp):
             self.notify(printable(text), title="Inspection", severity=severity, timeout=8, markup=False)
         self._update_views()
 
-    def on_clarinet_app_history_read(self, event: HistoryRead) -> None:
-        if not self.is_running or event.number < self._shown_number:  # the app ends, or a newer one is shown
+    def _receive_history(self, snapshot: HistorySnapshot) -> None:
+        """Called by the feed's thread."""
+        self._newest_snapshot = snapshot
+        self.call_later(self._show_history)
+
+    def _show_history(self) -> None:
+        """Show the newest snapshot; several that have arrived meanwhile are shown as one."""
+        snapshot, previous = self._newest_snapshot, self.state.snapshot
+        if not self.is_running or snapshot is None or snapshot is previous:
             return
         if self.is_handling_input and time.monotonic() - self._shown_at < MAX_DELAY:
-            self.post_after_input(self.HistoryRead(event.snapshot, event.number))
+            self.call_after_input(self._show_history)
             return
-        self._shown_at, self._shown_number = time.monotonic(), event.number
-        previous = self.state.snapshot
-        self.state.snapshot = event.snapshot
-        if event.snapshot.problem and (previous is None or previous.problem != event.snapshot.problem):
-            self.notify(event.snapshot.problem, title="History", severity="error", timeout=10, markup=False)
+        self._shown_at = time.monotonic()
+        self.state.snapshot = snapshot
+        if snapshot.problem and (previous is None or previous.problem != snapshot.problem):
+            self.notify(snapshot.problem, title="History", severity="error", timeout=10, markup=False)
         self._update_views()
         is_prepared = self._families >= set(COMPARED_FAMILIES)
-        self._families |= {run.family for run in event.snapshot.listing.rows if event.snapshot.is_ingested}
+        self._families |= {run.family for run in snapshot.listing.rows if snapshot.is_ingested}
         if not is_prepared and self._families >= set(COMPARED_FAMILIES):  # so that the Compare view opens at once
             self.set_timer(IDLE_SECONDS, lambda: self._start_thread(import_compare))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from textual import events
@@ -35,16 +36,16 @@ class OrderedInput(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self._waiting: deque[events.Key | events.Paste] = deque()
-        self._late_message: Message | None = None
+        self._late_callback: Callable[[], object] | None = None
 
     @property
     def is_handling_input(self) -> bool:
         """Whether a key or a paste is being handled."""
         return self._marker is not None
 
-    def post_after_input(self, message: Message) -> None:
-        """Post a message when all keys that have arrived are handled; it replaces one that waits already."""
-        self._late_message = message
+    def call_after_input(self, callback: Callable[[], object]) -> None:
+        """Call this when all keys that have arrived are handled; it replaces a callback that waits already."""
+        self._late_callback = callback
 
     async def on_event(self, event: events.Event) -> None:
         if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
@@ -80,9 +81,9 @@ class OrderedInput(App[None]):
         self._marker = None
         if self._waiting:
             await self._handle(self._waiting.popleft())
-        elif self._late_message:
-            late, self._late_message = self._late_message, None
-            self.post_message(late)
+        elif self._late_callback:
+            late, self._late_callback = self._late_callback, None
+            self.call_later(late)
 
     async def _check_target(self) -> None:
         """Go on if the marker was lost together with the widget that had it."""

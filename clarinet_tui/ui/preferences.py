@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
 
 import msgspec
 
@@ -65,8 +65,8 @@ class PreferenceStore:
         """`on_error` is called by the writing thread."""
         self._path, self._on_error = path, on_error
         self.values, self.problem = read_preferences(path)
-        self._changes: dict[str, Any] = {}
-        self._lock = threading.Lock()
+        self._changes: SimpleQueue[dict[str, str]] = SimpleQueue()
+        """Changes to write; an empty one ends the thread."""
         self._writer: threading.Thread | None = None
 
     def save(self, **changes: str) -> None:
@@ -77,25 +77,21 @@ class PreferenceStore:
         self.values = msgspec.structs.replace(self.values, **changed)
         if self.problem:
             return
-        with self._lock:
-            self._changes |= changed
-            if self._writer is None or not self._writer.is_alive():
-                self._writer = threading.Thread(target=self._write, name="preferences", daemon=True)
-                self._writer.start()
+        self._changes.put(changed)
+        if self._writer is None:
+            self._writer = threading.Thread(target=self._write, name="preferences", daemon=True)
+            self._writer.start()
 
     def close(self) -> None:
         if self._writer:
+            self._changes.put({})
             self._writer.join(CLOSE_TIMEOUT)
+            self._writer = None
 
     def _write(self) -> None:
         from core.files import replace_file
 
-        while True:
-            with self._lock:
-                changes, self._changes = self._changes, {}
-                if not changes:
-                    self._writer = None
-                    return
+        while changes := self._changes.get():
             try:
                 values = msgspec.structs.replace(read_preferences(self._path)[0], **changes)
                 self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -115,8 +115,8 @@ async def test_a_snapshot_waits_for_keys_and_is_shown_after_them(app: ClarinetAp
         new = replace(old, problem="a newer snapshot")
         app._shown_at = time.monotonic()
         app.post_message(events.Key("j", "j"))
-        app.post_message(app.HistoryRead(new, 2_000_000))
+        app.state.history_feed.post(replace(old, problem="an older snapshot"))
+        app.state.history_feed.post(new)
         await wait_until(pilot, lambda: app.state.snapshot is new, "the snapshot")
-        app.post_message(app.HistoryRead(old, 1_000_000))
         await pilot.press("k")
         assert app.state.snapshot is new, "an older snapshot does not replace a newer one"

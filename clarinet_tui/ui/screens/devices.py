@@ -69,14 +69,7 @@ class DevicesScreen(ViewScreen):
         self._queue.focus()
 
     def on_screen_resume(self) -> None:
-        """Start a supervisor if runs wait and theirs was killed."""
-        self.start_action(self._ensure_supervisor)
-
-    def _ensure_supervisor(self) -> ActionResult:
-        from clarinet_tui.queue.local import ensure_supervisor_if_needed
-
-        ensure_supervisor_if_needed(self.state.runs_dir)
-        return ActionResult()
+        self.ensure_supervisor()
 
     _devices = getters.query_one("#devices", PickList)
     _queue = getters.query_one("#queue", PickList)

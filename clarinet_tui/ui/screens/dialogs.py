@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable
 from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Button, Input, SelectionList, Static
 
 from clarinet_tui.ui.text.styled import styled
@@ -19,18 +20,12 @@ Answer = TypeVar("Answer")
 class Dialog(ModalScreen[Answer]):
     """A title with details, and below it the widgets of the answer; the one with the id `answer` has the focus."""
 
-    def __init__(self, title: str, details: str) -> None:
+    def __init__(self, title: str, details: str, answer: Widget) -> None:
         super().__init__()
-        self._title, self._details = title, details
+        self._heading, self._answer = styled((title, "strong")) + "\n" + styled((details, "muted")), answer
 
     def compose(self) -> ComposeResult:
-        with Vertical():
-            title, details = styled((self._title, "strong")), styled((self._details, "muted"))
-            yield Static(title + "\n" + details, markup=False)
-            yield from self.compose_answer()
-
-    def compose_answer(self) -> ComposeResult:
-        raise NotImplementedError
+        yield Vertical(Static(self._heading, markup=False), self._answer)
 
     def on_mount(self) -> None:
         self.query_one("#answer").focus()
@@ -46,13 +41,9 @@ class ConfirmDialog(Dialog[bool]):
     ]
 
     def __init__(self, question: str, yes: str, details: str) -> None:
-        super().__init__(question, details)
-        self._yes = yes
-
-    def compose_answer(self) -> ComposeResult:
-        with Horizontal():
-            yield Button(f"{self._yes} (y)", variant="error", compact=True, action="screen.dismiss(True)")
-            yield Button("No (n)", id="answer", compact=True, action="screen.dismiss(False)")
+        confirm = Button(f"{yes} (y)", variant="error", compact=True, action="screen.dismiss(True)")
+        refuse = Button("No (n)", id="answer", compact=True, action="screen.dismiss(False)")
+        super().__init__(question, details, Horizontal(confirm, refuse))
 
 
 class ChoicesDialog(Dialog[tuple[str, ...] | None]):
@@ -65,20 +56,16 @@ class ChoicesDialog(Dialog[tuple[str, ...] | None]):
         Binding("k", "cursor(-1)", "Up", show=False),
     ]
 
-    def __init__(self, title: str, names: Sequence[str], chosen: Iterable[str]) -> None:
-        super().__init__(title, "space chooses, enter closes")
-        self._names, self._chosen = names, frozenset(chosen)
-
-    def compose_answer(self) -> ComposeResult:
-        names = ((name, name, name in self._chosen) for name in self._names)
-        yield SelectionList[str](*names, compact=True, id="answer")
+    def __init__(self, title: str, names: Iterable[str], chosen: Container[str]) -> None:
+        choices = [(name, name, name in chosen) for name in names]
+        self._list = SelectionList[str](*choices, compact=True, id="answer")
+        super().__init__(title, "space chooses, enter closes", self._list)
 
     def action_cursor(self, step: int) -> None:
-        names: SelectionList[str] = self.query_one(SelectionList)
-        (names.action_cursor_down if step > 0 else names.action_cursor_up)()
+        (self._list.action_cursor_down if step > 0 else self._list.action_cursor_up)()
 
     def action_done(self) -> None:
-        self.dismiss(tuple(self.query_one(SelectionList).selected))
+        self.dismiss(tuple(self._list.selected))
 
 
 class TextDialog(Dialog[str | None]):
@@ -87,13 +74,9 @@ class TextDialog(Dialog[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel", id="ask.cancel")]
 
     def __init__(self, title: str, details: str, text: str = "", placeholder: str = "") -> None:
-        super().__init__(title, f"{details}\nenter saves, esc cancels")
-        self._text, self._placeholder = text, placeholder
-
-    def compose_answer(self) -> ComposeResult:
-        field = Input(self._text, placeholder=self._placeholder, compact=True, id="answer")
+        field = Input(text, placeholder=placeholder, compact=True, id="answer")
+        super().__init__(title, f"{details}\nenter saves, esc cancels", field)
         field.cursor_blink = self.app.animation_level != "none"
-        yield field
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import ActiveBinding, Binding, BindingType
@@ -93,10 +93,9 @@ class HelpScreen(ModalScreen[None]):
             if any((binding.id or "").startswith("filter.") for binding in self._listed):
                 yield Static(format_query_help(), markup=False, id="help-queries")
 
-    def action_scroll(self, to: Literal["down", "up", "home", "end"]) -> None:
-        """Scroll as in the table of runs."""
-        keys = self.query_one("#help", VerticalScroll)
-        {"down": keys.scroll_down, "up": keys.scroll_up, "home": keys.scroll_home, "end": keys.scroll_end}[to]()
+    def action_scroll(self, to: str) -> None:
+        """Scroll down, up, to the home or the end, as in the table of runs."""
+        getattr(self.query_one("#help"), f"scroll_{to}")()
 
     def on_click(self) -> None:
         self.dismiss()

@@ -176,6 +176,18 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
         if unexpected:
             report_error(self, unexpected)
 
+    def ensure_supervisor(self) -> None:
+        """Start a supervisor if runs wait and theirs was killed."""
+
+        def ensure() -> ActionResult:
+            from clarinet_tui.queue.local import ensure_supervisor_if_needed
+            from clarinet_tui.ui.actions import ActionResult
+
+            ensure_supervisor_if_needed(self.state.runs_dir)
+            return ActionResult()
+
+        self.start_action(ensure)
+
     def confirm(self, question: str, yes: str, details: str, on_yes: Callable[[], None]) -> None:
         from clarinet_tui.ui.screens.dialogs import ConfirmDialog
 
