@@ -5,7 +5,7 @@ Each user of a runs directory has a queue. Those of other users are data: their 
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -132,17 +132,16 @@ def read_all_queues(runs_dir: Path) -> Queue:
     queue, own = read_queue(runs_dir), own_path(Path(runs_dir), QUEUE_FILE)
     entries = {entry.id: entry for entry in queue.entries}
     for path in list_paths(Path(runs_dir), QUEUE_FILE):
-        stored = None
-        if path != own:
-            with suppress(UnreadableFileError):
-                stored = _read_file(path)
+        try:
+            stored = None if path == own else _read_file(path)
+        except UnreadableFileError:
+            continue
         if stored is not None:
-            uid = stored[1].st_uid
-            for entry in stored[0].entries:  # only those whose runs are theirs
+            theirs, uid = stored[0].entries, stored[1].st_uid
+            for entry in theirs:  # only those whose runs are theirs
                 folder = Path(runs_dir) / entry.id
                 if entry.id not in entries and is_valid_id(entry.id) and folder.is_dir() and find_owner(folder) == uid:
-                    theirs = msgspec.structs.replace(entry, user=user_name(uid), on_alarm=(), on_end=())
-                    entries[entry.id] = theirs
+                    entries[entry.id] = msgspec.structs.replace(entry, user=user_name(uid), on_alarm=(), on_end=())
     return queue.with_entries(entries.values())
 
 
@@ -196,10 +195,11 @@ def update_queue(
     """
     with lock_queue(runs_dir, wait):
         before = read_queue(runs_dir)
-        after, stays_copy = edit(before), is_copied(runs_dir, before) and not adopt
-        if after == before and not (adopt and is_copied(runs_dir, before)):
+        after, copied = edit(before), is_copied(runs_dir, before)
+        if after == before and not (adopt and copied):
             return after
-        after = msgspec.structs.replace(after, directory=before.directory if stays_copy else directory_id(runs_dir))
+        directory = before.directory if copied and not adopt else directory_id(runs_dir)
+        after = msgspec.structs.replace(after, directory=directory)
         path = own_path(Path(runs_dir), QUEUE_FILE)
         # The commands of hooks can contain secrets, such as a webhook's address.
         mode = 0o600 if any(entry.on_alarm or entry.on_end for entry in after.entries) else 0o644

@@ -55,14 +55,13 @@ def schedule_queue(
     training = [roles.get(run.id) for run in started if not run.pseudo_labels.exists()]
     if worker_pids is None:
         worker_pids = {worker.pid for worker in map(find_worker, started) if worker}
-    peaks: dict[str, int | None] = {}
-    if any(device.is_gpu for device in devices):
-        peaks = {run_id: read_memory_peak(runs_dir, config) for run_id, config in configs.items()}
+    on_gpus = configs if any(device.is_gpu for device in devices) else {}
+    peaks = {run_id: read_memory_peak(runs_dir, config) for run_id, config in on_gpus.items()}
     return schedule(
         queue,
         devices,
         worker_pids=worker_pids,
-        memory_needs={run_id: peak for run_id, peak in peaks.items() if peak is not None},
+        memory_needs={run_id: peak for run_id, peak in peaks.items() if peak},
         stage1_roles=roles,
         stage1_in_progress=[role.signature for role in training if role],
         waiting_reasons={entry.id: waiting_reason(entry, queue, runs_dir) for entry in queue.waiting},
@@ -74,23 +73,22 @@ def schedule(
     devices: Sequence[Device],
     *,
     worker_pids: Collection[int] = (),
-    memory_needs: Mapping[str, int] | None = None,
-    stage1_roles: Mapping[str, Stage1Role | None] | None = None,
+    memory_needs: Mapping[str, int] = {},
+    stage1_roles: Mapping[str, Stage1Role | None] = {},
     stage1_in_progress: Collection[str] = (),
-    waiting_reasons: Mapping[str, str | None] | None = None,
+    waiting_reasons: Mapping[str, str | None] = {},
 ) -> list[Decision]:
     """Decide in starting order.
 
     A run that takes the labels of a stage 1 in progress (a set of signatures) would only occupy a device and wait.
     """
-    roles = stage1_roles or {}
     in_progress = set(stage1_in_progress)
-    occupancy = Occupancy(queue, worker_pids, memory_needs or {})
+    occupancy = Occupancy(queue, worker_pids, memory_needs)
     decisions = []
     for entry in queue.waiting:
-        role = roles.get(entry.id)
+        role = stage1_roles.get(entry.id)
         needs_labels = role is not None and role.reuses_labels and role.signature in in_progress
-        reason = (waiting_reasons or {}).get(entry.id) or ("the stage 1 of another run" if needs_labels else None)
+        reason = waiting_reasons.get(entry.id) or ("the stage 1 of another run" if needs_labels else None)
         decision = _decide(queue, entry, devices, occupancy, reason)
         if decision.device is not None:
             occupancy.add(entry, decision.device.key)
@@ -151,10 +149,8 @@ def _decide(
         return Decision(entry, reason="the queue is paused" if queue.paused else "paused")
     if waits is not None:
         return Decision(entry, reason=waits)
-    refusals = []
-    for device in sorted(candidates, key=occupancy.order):
-        refusal = occupancy.refusal(device, entry)
-        if refusal is None:
-            return Decision(entry, device)
-        refusals.append((candidates.index(device), refusal))
-    return Decision(entry, reason="; ".join(refusal for _, refusal in sorted(refusals)))
+    refusals = [occupancy.refusal(device, entry) for device in candidates]
+    free = [device for device, refusal in zip(candidates, refusals, strict=True) if refusal is None]
+    if free:
+        return Decision(entry, min(free, key=occupancy.order))
+    return Decision(entry, reason="; ".join(filter(None, refusals)))

@@ -53,7 +53,7 @@ from clarinet_tui.runs.lock import (
 from clarinet_tui.runs.ownership import own_path
 from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
-from clarinet_tui.runs.worker_log import read_last_line
+from clarinet_tui.runs.worker_log import quote_last_line
 from core.errors import DISK_FULL, InputError
 from core.events import PERMANENT_FAILURES, Failed, FailureKind
 
@@ -103,9 +103,7 @@ def ensure_supervisor(runs_dir: Path) -> None:
     lock = own_path(runs_dir, SUPERVISOR_LOCK)
     if is_locked(lock):
         supervisor = find_supervisor(runs_dir)
-        if supervisor is None or not is_unresponsive(supervisor):
-            return
-        if not signal_holder(lock, supervisor, signal.SIGKILL):
+        if not (supervisor and is_unresponsive(supervisor) and signal_holder(lock, supervisor, signal.SIGKILL)):
             return
         deadline = time.monotonic() + KILL_SECONDS
         while is_alive(supervisor) and time.monotonic() < deadline:
@@ -172,13 +170,10 @@ def start_detached(
     command: Sequence[str], log: Path, *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> "subprocess.Popen[bytes]":
     """Start a process in a session of its own that appends its output to `log`."""
-    output = open_append(log, 0o600)
-    try:
+    with os.fdopen(open_append(log, 0o600), "ab") as output:
         return subprocess.Popen(
             command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
-    finally:
-        os.close(output)
 
 
 def working_folder(run: RunDirectory, entry: QueueEntry) -> Path:
@@ -294,9 +289,7 @@ class Supervisor:
         if exit_code is not None and not stopped and not has_written(run, entry):
             unrecorded = True
             cause = f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
-            last_line = read_last_line(run)
-            message = f"the worker ended {cause} before it wrote to its journal"
-            self._fail(run, f"{message}: {last_line}" if last_line else message)
+            self._fail(run, f"the worker ended {cause} before it wrote to its journal{quote_last_line(run)}")
         keeps_waiting = exit_code == GPU_IN_USE or (exit_code is None and never_started(run, entry))
         retry = not keeps_waiting and can_retry(run, entry)
         has_failed = retry and entry.stop_timeout is None

@@ -54,7 +54,7 @@ def split_timestamp(line: bytes) -> tuple[float | None, bytes]:
         return None, line
 
 
-def read_last_line(run: RunDirectory) -> str:
-    """Return the text of the last line that is not empty, at most 500 characters; empty if there is none."""
+def quote_last_line(run: RunDirectory) -> str:
+    """Return a colon and the start of the last line that is not empty, to end a message; empty if there is none."""
     lines = [line for line in read_end(run.log, 4096).splitlines() if line.strip()]
-    return printable(split_timestamp(lines[-1])[1].decode(errors="replace"))[:500] if lines else ""
+    return f": {printable(split_timestamp(lines[-1])[1].decode(errors='replace'))[:500]}" if lines else ""

@@ -19,7 +19,7 @@ from clarinet_tui.runs.journal_writer import append_failure
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.runs.worker_command import worker_arguments
-from clarinet_tui.runs.worker_log import TimestampedStream, read_last_line
+from clarinet_tui.runs.worker_log import TimestampedStream, quote_last_line
 from clarinet_tui.slurm import commands
 from clarinet_tui.slurm.attempts import (
     AttemptEnded,
@@ -89,7 +89,7 @@ def run_job(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> 
         exit_code = worker.process.returncode
         if exit_code > 0 and not worker.is_signalled and file_size(run.journal) == journal_size:
             # It ended by itself before it wrote to its journal, such as without a library of the node.
-            message = f"the worker ended with exit code {exit_code}: {read_last_line(run)}"
+            message = f"the worker ended with exit code {exit_code}{quote_last_line(run)}"
             record_failure(run, message, FailureKind.NOT_STARTED)
         outcome = decide(run, job, arguments.retries, is_stopped_by_user=worker.is_stopped_by_user)
         append_event(run, AttemptEnded(time=time.time(), exit_code=exit_code, outcome=outcome))

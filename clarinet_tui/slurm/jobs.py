@@ -14,7 +14,7 @@ from clarinet_tui.runs.files import UnreadableFileError, as_input_error, read_js
 from clarinet_tui.runs.journal_writer import append_failure
 from clarinet_tui.runs.lock import LockHeldError, hold_lock
 from clarinet_tui.runs.ownership import directory_id, own_path
-from clarinet_tui.runs.worker_log import read_last_line
+from clarinet_tui.runs.worker_log import quote_last_line
 from clarinet_tui.slurm import commands
 from clarinet_tui.slurm.attempts import JobEnded, append_event, find_follow_up, is_fresh, read_events
 from clarinet_tui.slurm.commands import QueuedJob, SlurmError
@@ -197,9 +197,8 @@ def _settle(runs_dir: Path, job: Job, state: str, now: float) -> Job | None:
     try:
         with run.hold_lock():
             if state not in ("", "CANCELLED", "COMPLETED") and not run.journal.exists():
-                last_line = read_last_line(run)
                 message = f"Slurm job {job.id} ended as {state} before the worker wrote to its journal"
-                message += f": {last_line}" if last_line else ""
+                message += quote_last_line(run)
                 append_failure(run.journal, Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED))
             append_event(run, JobEnded(time=now, job=job.id, name=job.name, state=state))
     except LockHeldError:
