@@ -248,11 +248,9 @@ def create_runs(
             on_error.callback(shutil.rmtree, staged[-1], ignore_errors=True)
             _write_run(staged[-1], config, now + timedelta(microseconds=number))
         for path in staged:
-            run = RunDirectory(runs_dir, run_id or new_id(now))
-            while not _publish_run(path, run):
+            while not _publish_run(path, run := RunDirectory(runs_dir, run_id or new_id(now))):
                 if run_id:
                     raise InputError(f"run {run_id}: {run.path} already exists")
-                run = RunDirectory(runs_dir, new_id(now))
             on_error.callback(shutil.rmtree, run.path, ignore_errors=True)
             runs.append(run)
         if runs:

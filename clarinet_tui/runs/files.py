@@ -10,7 +10,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -154,15 +154,12 @@ def read_file(path: Path, limit: int = MAX_JSON_BYTES) -> bytes | None:
 
 def read_end(path: Path, size: int) -> bytes:
     """Return the last `size` bytes of a file; empty if there is none or it cannot be read."""
-    try:
-        file = open_file(path)
-        if file is None:
-            return b""
-        with file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - size))
-            return file.read(size)
-    except (OSError, UnreadableFileError):
-        return b""
+    with suppress(OSError, UnreadableFileError):
+        if file := open_file(path):
+            with file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+                return file.read(size)
+    return b""
 
 
 def read_json(path: Path, type_: Any = Any, limit: int = MAX_JSON_BYTES) -> Any:

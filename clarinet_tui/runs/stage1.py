@@ -149,15 +149,11 @@ class Stage1Directory:
             raise UnreadableFileError(self._labels, f"does not have {count} labels of {classes} classes")
         return labels, origin
 
-    def claim(self, run_id: str) -> None:
-        """Record that a run makes the labels now; earlier labels become invalid."""
-        self._write_origin(run_id)
-
     def publish(self, run_id: str, event: PseudoLabelled) -> None:
         """Write the labels, and then the origin that makes them valid."""
         content = encode_labels(event.labels)
         replace_file(self._labels, content)
-        self._write_origin(
+        self.write_origin(
             run_id,
             seconds=event.seconds,
             iterations=event.iteration,
@@ -166,7 +162,8 @@ class Stage1Directory:
             sha256=hashlib.sha256(content).hexdigest(),
         )
 
-    def _write_origin(self, run_id: str, **fields: Any) -> None:
+    def write_origin(self, run_id: str, **fields: Any) -> None:
+        """Record which run makes the labels; those of an earlier origin become invalid."""
         self._refuse_links()
         origin = Stage1Origin(run=run_id, host=host_name(), time=time.time(), **fields)
         replace_file(self._origin, msgspec.json.format(msgspec.json.encode(origin)) + b"\n")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.files import UnreadableFileError, append_line, as_input_error, modified_time, read_file
+from clarinet_tui.runs.files import UnreadableFileError, append_line, as_input_error, modified_time, read_end, read_file
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.text import format_count, printable, shorten
 from core.files import create_file
@@ -240,10 +240,7 @@ def is_fresh(path: Path) -> bool:
 
 
 def read_owner(path: Path) -> str:
-    content = b""
-    with suppress(UnreadableFileError):
-        content = read_file(path, 4096) or b""
-    return _format_owner(content.decode(errors="replace")) or "another node"
+    return _format_owner(read_end(path, 4096).decode(errors="replace")) or "another node"
 
 
 def _format_owner(text: str) -> str:

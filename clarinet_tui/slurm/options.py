@@ -45,11 +45,9 @@ def parse_table(table: Mapping[str, Any], source: str, base: SlurmOptions | None
     options = base or SlurmOptions()
     for key, value in table.items():
         where = f"{source}: {key[:40]}"
-        text = (
-            ("" if value else None) if isinstance(value, bool) else str(value) if isinstance(value, str | int) else None
-        )
-        if text is None:
+        if value is False or not isinstance(value, str | int):
             raise InputError(f"{where}: expected a text, a number or true, got {format_value(value)}")
+        text = "" if value is True else str(value)
         if not KEY.fullmatch(key):
             raise InputError(f"{where}: expected the long name of an sbatch option, such as partition")
         if key in SET_BY_US:

@@ -102,14 +102,20 @@ def hold_first_gpu(run: RunDirectory, keys: Sequence[str], *, queued: bool, shar
 
 
 class HardwareSampler:
-    """Sample the hardware about every ten seconds and at the end; `start` before `stop`.
+    """Sample the hardware about every ten seconds and at the end.
 
     It runs in its own thread and never blocks training; `record` is called from that thread.
     """
 
     def __init__(
-        self, device: str, record: Callable[[Sampled], None], position: Position, *, interval: float = INTERVAL
+        self,
+        device: str,
+        gpu: Device | None,
+        record: Callable[[Sampled], None],
+        position: Position,
+        interval: float = INTERVAL,
     ) -> None:
+        """`gpu` is the state of the GPU at the start of the attempt."""
         self.gpu_memory_peak: int | None = None
         """The most bytes that the run has used on its GPU."""
         self._device, self._record, self._position, self._interval = device, record, position, interval
@@ -117,20 +123,15 @@ class HardwareSampler:
         self._process = psutil.Process()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
-        self._energy: float | None = None
+        self._energy = gpu.energy if gpu else None
         """Joules that the GPU had used at the last sample."""
         self._clock = time.monotonic(), time.process_time()
-
-    def start(self, gpu: Device | None) -> None:
-        """Start from the state of the GPU that was read at the start of the attempt."""
-        self._energy = gpu.energy if gpu else None
         self._thread.start()
 
     def stop(self) -> None:
         """Record a last sample and end."""
         self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join(STOP_SECONDS)
+        self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
         is_last = False

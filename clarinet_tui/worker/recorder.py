@@ -96,8 +96,7 @@ class Recorder:
         journal = JournalWriter(self._run.journal, notify=self._notify, can_wait=lambda: not self._is_stop_requested())
         if not is_batch_job():
             self._thread.start()
-        self._sampler = HardwareSampler(self.device, journal.append_sample, self._position)
-        self._sampler.start(gpu)
+        self._sampler = HardwareSampler(self.device, gpu, journal.append_sample, self._position)
         return journal
 
     def _position(self) -> tuple[int, float]:

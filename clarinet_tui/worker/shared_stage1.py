@@ -73,7 +73,7 @@ class Stage1Sharing:
             while not self._take(self._directory):
                 if self._acquire(self._directory):
                     if not self._take(self._directory):  # they may have been published just before
-                        self._directory.claim(self._run.id)
+                        self._directory.write_origin(self._run.id)
                     break
                 if is_stop_requested():
                     return False
@@ -123,7 +123,7 @@ class Stage1Sharing:
             return
         try:
             if self._read(directory) is None and self._acquire(directory):
-                directory.claim(self._run.id)
+                directory.write_origin(self._run.id)
         except (OSError, InputError) as error:
             self._stop_sharing(error)
 

@@ -54,9 +54,8 @@ def sample_twice(patch: pytest.MonkeyPatch, device: str = "cuda:0") -> list[Samp
     patch.setenv("STANDIN_ENERGY", "1000")
     with DeviceReader(seconds=0) as reader:
         gpu = find_gpu(reader, device)
-    sampler = HardwareSampler(device, samples.append, lambda: (7, 1.5), interval=0.01)
     patch.setenv("STANDIN_ENERGY", "501000")
-    sampler.start(gpu)
+    sampler = HardwareSampler(device, gpu, samples.append, lambda: (7, 1.5), interval=0.01)
     wait_until(lambda: samples)
     patch.setenv("STANDIN_ENERGY", "751000")
     sampler.stop()

@@ -289,7 +289,7 @@ def test_waiting_run_can_be_stopped_and_started_again(first: RunDirectory, task:
     elsewhere = Stage1Directory(runs_dir, made.key)
     run = tiny_run(runs_dir, task, "patient")
     with elsewhere.hold_lock():
-        elsewhere.claim("other")
+        elsewhere.write_origin("other")
         worker = start_worker(run)
         wait_until(worker, run, lambda: events_named(run, "notice"))
         worker.terminate()
