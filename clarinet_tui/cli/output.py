@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from clarinet_tui.tables.table import Table
 from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from clarinet_tui.tables.table import Table
 
 
 def make_console(width: int = 200) -> "Console":
@@ -32,12 +31,17 @@ def print_json(content: Any, indent: int | None = 2) -> None:
 
 def print_json_rows(rows: Iterable[Any], *, lines: bool) -> None:
     """Print one JSON array, or with `lines` one object a line; each row as soon as it is there."""
-    from clarinet_tui.tables.writers import json_rows
+    if lines:
+        sys.stdout.writelines(f"{json.dumps(row, separators=(',', ':'))}\n" for row in rows)
+        return
+    separator = "[\n  "
+    for row in rows:
+        print(separator, json.dumps(row), sep="", end="")
+        separator = ",\n  "
+    print("[]" if separator.startswith("[") else "\n]")
 
-    sys.stdout.writelines(json_rows(rows, lines=lines))
 
-
-def print_table(table: "Table", *, json: bool = False, jsonl: bool = False, gap: int = 2, width: int = 200) -> None:
+def print_table(table: Table, *, json: bool = False, jsonl: bool = False, gap: int = 2, width: int = 200) -> None:
     """Print a table for a person, or its rows as JSON; `width` is that of a file."""
     if json or jsonl:
         print_json_rows(table.objects(), lines=jsonl)
@@ -53,7 +57,7 @@ def warn(message: str) -> None:
 
 
 @contextmanager
-def show_progress(*, in_bytes: bool = False) -> "Iterator[Callable[[str, int, int], None]]":
+def show_progress(*, in_bytes: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     """Show what is done on standard error while that is a terminal: a name, how much is done, and the total."""
     from rich.console import Console
     from rich.markup import escape

@@ -1,13 +1,12 @@
-"""The writers of tables: for a terminal by Rich, Markdown, LaTeX with booktabs and HTML, CSV and JSON.
+"""The writers of tables: for a terminal by Rich, Markdown, LaTeX with booktabs, HTML and CSV.
 
 Each writer escapes all text, and removes control characters: names and messages come from journals.
 """
 
 import csv
-import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -209,16 +208,3 @@ def write_csv(file: TextIO, names: list[str], rows: Iterable[dict[str, Any]]) ->
 def _csv_cell(value: Any) -> Any:
     """Return a text without control characters, but with its lines: names and messages come from journals."""
     return "\n".join(map(printable, value.splitlines())) if isinstance(value, str) else value
-
-
-def json_rows(rows: Iterable[Any], *, lines: bool) -> Iterator[str]:
-    """Yield the text of one JSON array, or with `lines` one object a line; each row as soon as it is there."""
-    if lines:
-        for row in rows:
-            yield f"{json.dumps(row, separators=(',', ':'))}\n"
-        return
-    separator = "[\n  "
-    for row in rows:
-        yield f"{separator}{json.dumps(row)}"
-        separator = ",\n  "
-    yield "\n]\n" if separator != "[\n  " else "[]\n"

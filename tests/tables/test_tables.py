@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clarinet_tui.cli.output import print_json_rows
 from clarinet_tui.tables.table import Cell, Column, fit_columns, make_table
 from clarinet_tui.tables.writers import (
     escape_latex,
     html_templates,
-    json_rows,
     to_latex,
     to_markdown,
     to_rich,
@@ -46,8 +46,9 @@ def test_programs_read_values_by_name() -> None:
         ([{"a": 1}], True, '{"a":1}\n'),
     ],
 )
-def test_json(rows: list[object], lines: bool, text: str) -> None:
-    assert "".join(json_rows(rows, lines=lines)) == text
+def test_json(rows: list[object], lines: bool, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_json_rows(rows, lines=lines)
+    assert capsys.readouterr().out == text
 
 
 def test_columns_are_cut_before_they_are_dropped() -> None:
