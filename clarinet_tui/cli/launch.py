@@ -142,18 +142,13 @@ def make_config(file: Path | None, chosen: Mapping[str, Any], cores: int | None 
 
 
 def merge_pairs(settings: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:
-    """Return the settings with KEY=VALUE pairs merged in."""
+    """Return the settings with pairs such as `stage1.epochs=3` merged in."""
     for pair in pairs or []:
-        settings = merge_settings(settings, parse_pair(pair))
+        key, equals, text = pair.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f'--set: expected KEY=VALUE, got "{pair}"')
+        settings = merge_settings(settings, nest(key.strip(), parse_value(text)))
     return settings
-
-
-def parse_pair(pair: str) -> dict[str, Any]:
-    """Parse `stage1.epochs=3` into a nested table."""
-    key, equals, text = pair.partition("=")
-    if not equals or not key.strip():
-        raise InputError(f'--set: expected KEY=VALUE, got "{pair}"')
-    return nest(key.strip(), parse_value(text))
 
 
 def warn_of_cost(config: RunConfig, runs_dir: Path, data_dir: Path) -> None:

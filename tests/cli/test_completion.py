@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from clarinet_tui.cli import completion
-from clarinet_tui.cli.launch import parse_pair
+from clarinet_tui.cli.launch import merge_pairs
 from clarinet_tui.history.database import DATABASE_NAME, read_run_labels
 from clarinet_tui.history.ingest import ingest_all
 from core.resolve import resolve
@@ -117,7 +117,7 @@ def test_settings_and_their_choices() -> None:
     assert values(completion.setting_names("compile=")) == ["compile=true", "compile=false"]
     assert values(completion.setting_names("epochs=")) == values(completion.setting_names("none=")) == []
     (choice,) = values(completion.setting_names("network=resnet5"))
-    assert resolve(parse_pair(choice)).network == "resnet50"
+    assert resolve(merge_pairs({}, [choice])).network == "resnet50"
 
 
 def test_states_queries_metrics_and_fields() -> None:

@@ -118,10 +118,10 @@ def test_minimal_settings_give_the_same_run(settings_given: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("name", ["1", "true", '"quoted"', "[bold]x[/]", "2026-01-31", "plain", "two words", "1 # one"])
 def test_a_string_that_looks_like_a_number_stays_a_string(name: str) -> None:
-    from clarinet_tui.cli.launch import parse_pair
+    from clarinet_tui.cli.launch import merge_pairs
 
     arguments = shlex.split(run_command({"name": name}))
-    assert parse_pair(arguments[arguments.index("--set") + 1]) == {"name": name}
+    assert merge_pairs({}, [arguments[arguments.index("--set") + 1]]) == {"name": name}
 
 
 def test_run_command_names_no_directory_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
