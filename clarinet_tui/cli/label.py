@@ -8,21 +8,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
 from clarinet_tui.cli.options import Blocks, Pictures
 from clarinet_tui.cli.output import check_out, make_console, warn
 from clarinet_tui.cli.tui import replace_process, require_serve
+from clarinet_tui.label.labelling import Answer, Labelling, find_pictures, write_labels
 from clarinet_tui.text import printable
 from core.errors import InputError
 
-if TYPE_CHECKING:
-    from clarinet_tui.label.labelling import Answer, Labelling
-
 KEYS = "[y]es  [n]o  [s]kip  [u]ndo  [q]uit"
-ANSWERS: "dict[str, Answer]" = {"y": "yes", "n": "no", "s": "skip"}
+ANSWERS: dict[str, Answer] = {"y": "yes", "n": "no", "s": "skip"}
 MAX_ROWS = 30
 Fit = Literal["stretch", "cut"]
 
@@ -53,8 +51,6 @@ def label(
 
     Example: clarinet label photos/ --classes cat,dog,eel --out photos.npz
     """
-    from clarinet_tui.label.labelling import Labelling, find_pictures, write_labels
-
     check_out(out, ".npz")
     if browser and (blocks or not pictures):
         raise InputError("--browser: shows pictures on a page, without --blocks and --no-pictures")
@@ -74,7 +70,7 @@ def label(
 
 
 def _ask_all(
-    labelling: "Labelling", folder: Path, read_key: Callable[[], str], show_picture: Callable[[Path], bool] | None
+    labelling: Labelling, folder: Path, read_key: Callable[[], str], show_picture: Callable[[Path], bool] | None
 ) -> None:
     """Ask until all pictures are answered, or the user quits or ends the input."""
     while question := labelling.next_question():

@@ -7,6 +7,8 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
+import msgspec
+
 from clarinet_tui.analysis.selection import describe_label_free, label_free_epochs, last_stage
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import RUNS, Json, RunId, RunsDir
@@ -104,8 +106,6 @@ def _groups(
 
 
 def _settings_object(run: RunDirectory) -> dict[str, Any]:
-    import msgspec
-
     content: dict[str, Any] = {"config": None, "changed": None}
     with suppress(InputError):  # which is in the row, or the method is not installed
         config = run.read_config()
@@ -195,13 +195,12 @@ def _failure(row: RunRow, events: Events) -> Fields:
     last = events[-1] if events else {}
     if last.get("event") != "failed":
         return [("error", row.error)]
-    frames, terms = last.get("frames"), last.get("terms")
-    loss_terms = [f"{name} {value}" for name, value in terms.items()] if isinstance(terms, dict) else []
+    terms = last.get("terms") or {}
     return [
         ("kind", last.get("kind")),
         ("error", last.get("message")),
-        *(("at", frame) for frame in (frames if isinstance(frames, list) else [])),
-        ("loss terms", ", ".join(loss_terms)),
+        *(("at", frame) for frame in last.get("frames") or ()),
+        ("loss terms", ", ".join(f"{name} {value}" for name, value in terms.items())),
         ("checkpoint", last.get("checkpoint")),
     ]
 
