@@ -29,13 +29,11 @@ def shell_command(*arguments: str, runs_dir: Path | str | None) -> str:
 
 def directory_options(runs_dir: Path | str | None, data_dir: Path | str | None = None) -> list[str]:
     """Return --runs-dir and --data-dir with the directories that differ from the defaults; None is the default."""
-    given = (("runs", "CLARINET_RUNS", runs_dir), ("data", "CLARINET_DATA", data_dir))
-    options = (
-        (f"--{name}-dir", str(path))
-        for name, variable, path in given
-        if path is not None and str(path) != (os.environ.get(variable) or name)
-    )
-    return [word for option in options for word in option]
+    options: list[str] = []
+    for name, path in (("runs", runs_dir), ("data", data_dir)):
+        if path is not None and str(path) != (os.environ.get(f"CLARINET_{name.upper()}") or name):
+            options += [f"--{name}-dir", str(path)]
+    return options
 
 
 def fit_width(text: str, width: int) -> str:

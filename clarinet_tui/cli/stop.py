@@ -9,6 +9,7 @@ from clarinet_tui.cli.lookup import select_runs
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Ids, On, Query, RunId, RunsDir, Settings, SlurmPairs
 from clarinet_tui.place import LaunchOptions, StopResult
 from clarinet_tui.queue import requests
+from clarinet_tui.queue.local import LocalPlace
 from clarinet_tui.runs.directory import find_run
 from clarinet_tui.text import shell_command
 from core.resolve import minimal_settings, resolve
@@ -83,7 +84,7 @@ def clone(
         settings["seed"] = seed
     settings = merge_pairs(settings, set_)
     options = LaunchOptions.from_paths(data_dir)
-    place = requests.place_named(runs_dir, options.on)
+    place = LocalPlace(runs_dir)
     cores = place.cores(str(settings.get("device", "auto")), options)
     (run,) = place.submit([resolve(settings, source="command line", cores=cores)], options)
     print(f"{run.id} queued")
