@@ -1,7 +1,5 @@
 """Checks a launch form field by field, and expands it to runs. Reads files: do not call it in the UI thread."""
 
-from __future__ import annotations
-
 import itertools
 import shlex
 from collections.abc import Mapping

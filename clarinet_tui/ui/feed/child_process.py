@@ -1,7 +1,5 @@
 """Child processes of the app, for work that needs torch, much memory or time: inspections and samples of data."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

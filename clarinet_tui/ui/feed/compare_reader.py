@@ -3,16 +3,24 @@
 Only changes are computed again: numbers when a run was evaluated or has ended, curves of runs that have new values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES
-from clarinet_tui.analysis.comparison import DEFAULT_DESCRIPTION, NOTHING, default_queries
+from clarinet_tui.analysis.comparison import (
+    DEFAULT_DESCRIPTION,
+    NOTHING,
+    Comparison,
+    compare_queries,
+    compare_runs,
+    default_queries,
+)
+from clarinet_tui.analysis.run_records import RunRecords
+from clarinet_tui.analysis.seed_curves import RunEvaluations, SeedBand, average_runs, read_run_evaluations, run_curve
+from clarinet_tui.chart.curve import Curve
 from clarinet_tui.history.curves import list_metrics
+from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import RunRow, get_run, list_runs
 from clarinet_tui.history.query_language import QueryError, QueryProblem
 from clarinet_tui.ui.snapshot.comparison import (
@@ -22,14 +30,8 @@ from clarinet_tui.ui.snapshot.comparison import (
     TaskComparison,
     split_by_task,
 )
+from core.errors import InputError
 from core.metrics import level_of
-
-if TYPE_CHECKING:
-    from clarinet_tui.analysis.comparison import Comparison
-    from clarinet_tui.analysis.run_records import RunRecords
-    from clarinet_tui.analysis.seed_curves import RunEvaluations, SeedBand
-    from clarinet_tui.chart.curve import Curve
-    from clarinet_tui.history.database import Database
 
 MAX_RUNS = 400
 """Maximum number of compared runs: a query that is still being typed may match everything."""
@@ -56,10 +58,6 @@ class CompareReader:
         return self._last[1]
 
     def _compare(self, db: Database, rows: Sequence[RunRow], selected: ComparisonSnapshot) -> ComparisonSnapshot:
-        from clarinet_tui.analysis.comparison import compare_queries, compare_runs
-        from clarinet_tui.analysis.run_records import RunRecords
-        from core.errors import InputError
-
         self._records = self._records or RunRecords(db, self.runs_dir)
         key = (selected.queries or selected.request.runs, [_epoch_state(row) for row in rows])
         if self._comparison is None or self._comparison[0] != key:
@@ -84,8 +82,6 @@ class CompareReader:
     def _read_curves(
         self, db: Database, request: ComparisonRequest, part: TaskComparison, rows: dict[str, RunRow]
     ) -> dict[int, SeedBand]:
-        from clarinet_tui.analysis.seed_curves import average_runs
-
         kept: dict[tuple[object, ...], tuple[RunRow, Curve]] = {}
         bands = {}
         exact = request.axis != "time" and level_of(request.metric) == "evaluation"
@@ -103,8 +99,6 @@ class CompareReader:
         return bands
 
     def _read_curve(self, db: Database, row: RunRow, request: ComparisonRequest) -> Curve:
-        from clarinet_tui.analysis.seed_curves import read_run_evaluations, run_curve
-
         assert self._records
         cached = self._evaluations.get(row.id)
         if cached is None or cached[0] != _epoch_state(row):

@@ -1,27 +1,21 @@
 """Reads the machine: devices and their processes, the queue with the reason why each run waits, and the data sets."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clarinet_tui.devices.device import Device, Partition, match_devices
 from clarinet_tui.history.database import Database, OutdatedHistoryError, database_path
+from clarinet_tui.place import QueueRow
 from clarinet_tui.queue.queue_file import read_all_queues
 from clarinet_tui.queue.requests import places
 from clarinet_tui.queue.supervisor import find_supervisor, queue_origin
 from clarinet_tui.runs.directory import RunDirectory, find_config, find_worker
 from clarinet_tui.runs.lock import current_process
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
-from core.data.digit_domains import list_domains
+from core.data.digit_domains import DomainStatus, list_domains
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.place import QueueRow
-    from core.data.digit_domains import DomainStatus
 
 DATA_SECONDS = 10.0
 """Interval for data sets, which are many files and change rarely."""

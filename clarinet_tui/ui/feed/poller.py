@@ -1,7 +1,5 @@
 """A thread that reads what the app requests, so that no screen waits for a disk, a device or another process."""
 
-from __future__ import annotations
-
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """`clarinet label --browser`: the questions on a page, with the access control of `clarinet serve`."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import io

@@ -1,7 +1,5 @@
 """`clarinet serve`: the terminal app in a browser, on the loopback address only."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import errno

@@ -1,9 +1,6 @@
 """The app of one browser tab. `clarinet serve` starts it with pipes instead of a terminal."""
 
-from __future__ import annotations
-
 import argparse
-import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -47,10 +44,7 @@ def main() -> None:
     parser.add_argument("--runs-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
     options = parser.parse_args()
-    database = os.environ.get("CLARINET_DB")
-    app = ClarinetApp(
-        options.runs_dir, database=Path(database) if database else None, data_dir=options.data_dir, catches_errors=True
-    )
+    app = ClarinetApp(options.runs_dir, data_dir=options.data_dir, catches_errors=True)
     app.driver_class = PipeDriver
     app.run()
     sys.exit(app.return_code or 0)

@@ -1,7 +1,5 @@
 """Text with roles. A role names the purpose of a text; themes give it a colour."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from rich.cells import cell_len, set_cell_size
