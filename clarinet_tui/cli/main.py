@@ -55,13 +55,13 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("export.restore", "Restore a backup; runs that exist with the same content are kept."),
     },
     "Models": {
-        "predict": ("predict.predict", "Predict the classes of pictures with a trained run."),
-        "inspect": ("inspect.inspect", "Show samples, mistakes and uncertain pictures of a run."),
-        "save": ("save.save", "Save a run's model for other programs, with a model card."),
+        "predict": ("model.predict", "Predict the classes of pictures with a trained run."),
+        "inspect": ("model.inspect", "Show samples, mistakes and uncertain pictures of a run."),
+        "save": ("model.save", "Save a run's model for other programs, with a model card."),
     },
     "Analysis": {
         "compare": ("compare.compare", "Compare runs or methods over paired seeds."),
-        "diff": ("diff.diff", "Show how settings, data, environment and code of two runs differ."),
+        "diff": ("compare.diff", "Show how settings, data, environment and code of two runs differ."),
         "table": ("table.table", "Print the paper's tables with your results."),
         "plot": ("plot.plot", "Plot curves, confusion, label budget, features or calibration."),
         "report": ("report.report", "Write an HTML report with tables, figures and settings."),

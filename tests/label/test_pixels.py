@@ -34,7 +34,7 @@ Answers = dict[bytes, bytes]
 
 INSPECT = f"""
 COLOURS = {[value for colour in COLOURS for value in colour]}
-from clarinet_tui.cli.inspect import print_inspection
+from clarinet_tui.cli.model import print_inspection
 from clarinet_tui.runs.inspection_file import Inspection, Picture
 picture = Picture("wrong", 2, 2, bytes(COLOURS), true="seven", predicted="one")
 print_inspection(Inspection(1, ("one",), (picture, picture)), True, False)

@@ -148,7 +148,7 @@ def test_saving_refuses_other_names(run: RunDirectory, tmp_path: Path) -> None:
 
 
 def test_commands_import_torch_only_when_they_run() -> None:
-    modules = imported_modules("import clarinet_tui.cli.predict, clarinet_tui.cli.save")
+    modules = imported_modules("import clarinet_tui.cli.model")
     assert not modules & {"torch", "numpy", "safetensors", "onnx"}
 
 
