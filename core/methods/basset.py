@@ -126,15 +126,13 @@ class Basset(Algorithm):
     ) -> Iterator[Term]:
         """Yield each part that is switched on, already weighted."""
         config, teacher = self.config, self.teacher
-        source_predictions, target_predictions = self._predict(batch) if teacher else (None, None)
-        if source_predictions is not None and batch.weights is not None:
-            labels = likeliest_allowed(source_predictions, batch.weights)
+        predicted = self._predict(teacher, batch) if teacher else {}
+        if batch.weights is not None and "source" in predicted:
+            labels = likeliest_allowed(predicted["source"], batch.weights)
             loss = functional.cross_entropy(source.logits, labels)
             yield config.relabel_weight * loss, {"relabel_loss": loss}
-        if teacher and target_predictions is not None:
-            predictions = target_predictions
-            if config.balance_classes:
-                predictions = teacher.balanced(predictions)
+        if teacher and "target" in predicted:
+            predictions = teacher.balanced(predicted["target"]) if config.balance_classes else predicted["target"]
             loss, share = confident_cross_entropy(target.logits, predictions, config.teacher_threshold)
             yield weight * config.teacher_weight * loss, {"teacher_loss": loss, "target_confident": share}
         if config.information_weight:
@@ -147,18 +145,16 @@ class Basset(Algorithm):
             loss, metrics, _ = adversarial_objective(self, source, target, adaptation_step)
             yield loss, metrics
 
-    def _predict(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
+    def _predict(self, teacher: Teacher, batch: Batch) -> dict[str, Tensor]:
         """Return the teacher's predictions for the images without jitter, of the domains that need them."""
-        assert self.teacher is not None
         assert batch.target is not None
-        source = batch.source if batch.clean_source is None else batch.clean_source
-        target = batch.target if batch.clean_target is None else batch.clean_target
-        relabels = self.config.relabel_weight > 0 and batch.weights is not None
+        images = {}
+        if self.config.relabel_weight and batch.weights is not None:
+            images["source"] = batch.source if batch.clean_source is None else batch.clean_source
+        if self.config.teacher_weight:
+            images["target"] = batch.target if batch.clean_target is None else batch.clean_target
         with self.autocast():
-            if relabels and self.config.teacher_weight and self.saves_launches:
-                both = self.teacher.predict(torch.cat((source, target)))
-                return both[: len(source)], both[len(source) :]
-            return (
-                self.teacher.predict(source) if relabels else None,
-                self.teacher.predict(target) if self.config.teacher_weight else None,
-            )
+            if len(images) == 2 and self.saves_launches:
+                both = teacher.predict(torch.cat(tuple(images.values())))
+                return dict(zip(images, torch.split(both, [len(x) for x in images.values()]), strict=True))
+            return {domain: teacher.predict(x) for domain, x in images.items()}

@@ -155,8 +155,9 @@ def test_the_teacher_sees_the_images_without_jitter() -> None:
     assert data.target is not None
     expected = [teacher_of(algorithm).predict(images) for images in (data.source, data.target)]
     for algorithm.saves_launches in (False, True):  # apart, and in one pass
-        for ours, theirs in zip(algorithm._predict(jittered), expected, strict=True):
-            assert ours is not None
+        predicted = algorithm._predict(teacher_of(algorithm), jittered)
+        assert list(predicted) == ["source", "target"]
+        for ours, theirs in zip(predicted.values(), expected, strict=True):
             torch.testing.assert_close(ours, theirs)
 
 
