@@ -31,8 +31,7 @@ class Dropout(nn.Module):
         shape = torch.Size((*x.shape[:2], 1, 1)) if self.drops_channels else x.shape
         if factors is None:
             self.width = shape[1:].numel()
-            drawn = torch.empty(shape, dtype=torch.int32, device=x.device).random_(generator=self.generator)
-            factors = _factors(drawn, self.p, x.dtype)
+            factors = _draw_factors((self.p, shape.numel()), x.device, self.generator)
         return x * factors.view(shape).to(x.dtype)
 
 
@@ -54,6 +53,7 @@ class DropoutFactors:
         self.layouts: dict[str, list[Share]] = {}
         """What one iteration of each phase uses, in order; checkpoints store it."""
         self._constants: dict[str, tuple[list[Share], Tensor, Tensor]] = {}
+        """The layout of each phase as thresholds and factors."""
         self._used: list[Share] = []
         self._drawn: list[tuple[Share, Tensor]] = []
         """The next share is the last."""
@@ -91,9 +91,7 @@ class DropoutFactors:
         if self._drawn and self._drawn[-1][0] == share:
             return self._drawn.pop()[1]
         self._drawn.clear()  # this iteration is the first, or differs from the last one
-        p, size = share
-        drawn = torch.empty(size, dtype=torch.int32, device=self.generator.device).random_(generator=self.generator)
-        return _factors(drawn, p, torch.float32)
+        return _draw_factors(share, self.generator.device, self.generator)
 
     def state(self) -> dict[str, Any]:
         return {phase: [list(share) for share in layout] for phase, layout in self.layouts.items()}
@@ -107,8 +105,10 @@ def _threshold(p: float) -> int:
     return round((1 - p) * 2**31)
 
 
-def _factors(drawn: Tensor, p: float, dtype: torch.dtype) -> Tensor:
-    return (drawn < _threshold(p)).to(dtype).div_(1 - p)
+def _draw_factors(share: Share, device: torch.device, generator: Generator | None) -> Tensor:
+    p, size = share
+    drawn = torch.empty(size, dtype=torch.int32, device=device).random_(generator=generator)
+    return (drawn < _threshold(p)).float().div_(1 - p)
 
 
 def set_dropout_generator(module: nn.Module, generator: Generator | None) -> None:
