@@ -1,5 +1,6 @@
 """Domains and tasks. A task is written "M->U", "mnist->usps" or "path/to/source->path/to/target"."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,12 +89,10 @@ def parse_domain(text: str) -> Domain:
     known = DOMAINS.get(text) or DOMAINS_BY_NAME.get(text.lower() if len(text) > 1 else text)
     if known:
         return known
-    try:
+    with suppress(OSError, RuntimeError):  # the name is too long, the folder unreadable, or the user unknown
         path = Path(text).expanduser()
         if path.is_dir() or (path.suffix == ".npz" and path.is_file()):
             path = path.resolve()
             return Domain(letter=str(path), name=path.name, title=path.name, folder=path)
-    except (OSError, RuntimeError):  # the name is too long, the folder unreadable, or the user unknown
-        pass
     letters = ", ".join(f"{domain.letter} ({domain.name})" for domain in DOMAINS.values())
     raise InputError(f'task: "{text}" is neither a folder, an .npz file nor one of {letters}')

@@ -53,13 +53,11 @@ class Scratch:
     def cache_folder(self) -> Path | None:
         """Return a cache in the data folder, or None for the system's temporary folder."""
         folder = self.data_dir / ".cache"
-        if not is_writable(folder):
-            return None
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            return None
-        return folder
+        with suppress(OSError):
+            if is_writable(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                return folder
+        return None
 
 
 FilePart = tuple[str, int, tuple[int, ...]]
@@ -118,7 +116,7 @@ class CachedArray:
 
     def write(self, x: NDArray[np.uint8]) -> None:
         """Keep an array if there is space; a folder that cannot be written to keeps none."""
-        try:
+        with suppress(OSError):
             for path in self.path.parent.glob(f"{PREFIX}*"):
                 if path.lstat().st_mtime < time.time() - UNUSED_SECONDS:
                     path.unlink(missing_ok=True)
@@ -129,8 +127,6 @@ class CachedArray:
                     file.write(MAGIC)
                     file.write(x.reshape(-1).data)
                     file.write(_checksum(x))
-        except OSError:
-            return
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +53,16 @@ def list_folder(folder: Path) -> Split:
         if not unlabelled:
             raise InputError(f"{folder}: contains no images (png, jpg, jpeg), neither directly nor in class folders")
         return Split(str(folder), FileImages(unlabelled, UNKNOWN), np.full(len(unlabelled), -1, dtype=np.int64))
-    paths: list[Path] = []
-    labels: list[int] = []
-    for number, class_folder in enumerate(class_folders):
-        files = _image_files(class_folder)
-        paths += files
-        labels += [number] * len(files)
+    files = [_image_files(folder) for folder in class_folders]
+    paths = list(chain.from_iterable(files))
     if not paths:
         # Layouts such as Office-31 have their classes one folder down.
         inner = next((path for path in class_folders if any(child.is_dir() for child in _visible(path))), None)
         hint = f"; if the classes are in {inner}, name that folder" if inner else ""
         raise InputError(f"{folder}: its folders contain no images (png, jpg, jpeg){hint}")
     names = tuple(path.name for path in class_folders)
-    return Split(str(folder), FileImages(paths, UNKNOWN), np.array(labels, dtype=np.int64), None, names)
+    labels = np.repeat(np.arange(len(files)), [len(found) for found in files])
+    return Split(str(folder), FileImages(paths, UNKNOWN), labels, None, names)
 
 
 def pictures_below(folder: Path) -> Iterator[Path]:

@@ -11,22 +11,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from core.data import synthetic
 from core.data.cache import Scratch
 from core.data.custom_domains import count_images, read_arrays
 from core.data.images import ArrayImages, FileImages, Progress, ProgressCallback, read_images
 from core.data.labels import encode_labels
-from core.data.synthetic import (
-    DEFAULT_SIZES,
-    GENERATED_FILES,
-    TEST_FILE,
-    TRAIN_FILE,
-    Digits,
-    GenerationRecord,
-    generate_mnistm,
-    generate_synth,
-    read_record,
-    save_generated,
-)
+from core.data.synthetic import GENERATED_FILES, TEST_FILE, TRAIN_FILE, Digits, GenerationRecord, read_record
 from core.data.task_data import DomainSplits, Split
 from core.errors import InputError
 from core.random_streams import stream_seed
@@ -44,16 +34,16 @@ GENERATED = ("synth", "mnistm")
 
 
 class FileFormat(StrEnum):
-    TORCHVISION = "torchvision"
-    RELEASE = "release"
+    """What the files of a domain are; the value is the text of `clarinet data list`."""
+
+    TORCHVISION = "torchvision files"
+    RELEASE = "published release"
     """MNIST-M as its authors published it."""
-    ORIGINAL = "original"
+    ORIGINAL = "original files"
     """SYN-DIGITS as its authors published it."""
-    ARRAYS = "arrays"
-    """train.npz and test.npz."""
-    GENERATED = "generated"
-    BUNDLED = "bundled"
-    """UCI digits, which come with scikit-learn."""
+    ARRAYS = "train.npz, test.npz"
+    GENERATED = "generated, not the published images"
+    BUNDLED = "bundled with scikit-learn"
 
 
 ARRAY_FILES = {FileFormat.ARRAYS: ("train.npz", "test.npz"), FileFormat.GENERATED: (TRAIN_FILE, TEST_FILE)}
@@ -112,7 +102,8 @@ def _has_files(folder: Path, *files: str) -> bool:
     return all((folder / file).is_file() for file in files)
 
 
-IDX_IMAGES, IDX_LABELS = 2051, 2049
+IDX_MAGIC = 2048
+"""The first number of a file of bytes, less its dimensions."""
 MAT_DAMAGE = (OSError, ValueError, LookupError, TypeError, NotImplementedError, zlib.error)
 """What reading a damaged MATLAB file raises, beside MatReadError."""
 
@@ -120,8 +111,8 @@ MAT_DAMAGE = (OSError, ValueError, LookupError, TypeError, NotImplementedError, 
 def read_mnist(raw: Path, train: bool) -> Digits:
     """Read torchvision's MNIST without importing torchvision, which takes longer than reading."""
     prefix = "train" if train else "t10k"
-    x = _read_idx(raw / f"{prefix}-images-idx3-ubyte", IDX_IMAGES, 3)
-    y = _read_idx(raw / f"{prefix}-labels-idx1-ubyte", IDX_LABELS, 1)
+    x = _read_idx(raw / f"{prefix}-images-idx3-ubyte", 3)
+    y = _read_idx(raw / f"{prefix}-labels-idx1-ubyte", 1)
     if len(x) != len(y):
         raise InputError(f"{raw}: {len(x)} images but {len(y)} labels; delete them and fetch mnist again")
     return x[..., None], y.astype(np.int64)
@@ -186,12 +177,12 @@ def read_release(folder: Path, split: str) -> Split:
     return Split(str(listing), FileImages(paths, (32, 32, 3)), np.array(labels, dtype=np.int64))
 
 
-def _read_idx(path: Path, magic: int, dimensions: int) -> NDArray[np.uint8]:
+def _read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
     content = path.read_bytes()
     length = 4 * (1 + dimensions)
     header = np.frombuffer(content[:length].ljust(length, b"\0"), dtype=">u4").astype(np.int64)
     shape = tuple(int(size) for size in header[1:])
-    if header[0] != magic or len(content) != length + np.prod(shape):
+    if header[0] != IDX_MAGIC + dimensions or len(content) != length + np.prod(shape):
         raise InputError(f"{path}: is damaged; delete it and fetch mnist again")
     return np.frombuffer(content, dtype=np.uint8, offset=length).reshape(shape).copy()
 
@@ -203,10 +194,11 @@ def read_digit_domain(domain: Domain, scratch: Scratch, progress: ProgressCallba
     """Read a known domain; SYN-DIGITS is generated if it is missing."""
     data_dir = scratch.data_dir
     if domain.name == "synth" and find_domain_files(domain.name, data_dir) is None:
-        generated = generate_synth(*DEFAULT_SIZES, 0, partial(progress, f"Generating {domain.title}"))
+        count = partial(progress, f"Generating {domain.title}")
+        generated = synthetic.generate_synth(*synthetic.DEFAULT_SIZES, 0, count)
         notes = [f"{domain.title} is {generated.record.description}"]
         try:
-            save_generated(generated, data_dir / domain.name)  # for later runs
+            synthetic.save_generated(generated, data_dir / domain.name)  # for later runs
         except OSError:
             notes.append(f"{domain.title} was not kept: the data folder cannot be written")
         train, test = (_make_split(f"{domain.title}, generated", part) for part in (generated.train, generated.test))
@@ -297,11 +289,12 @@ def generate_domain(
     if name == "synth":
         if photos is not None:
             raise InputError("synth: its backgrounds are plain colours; photographs are for mnistm only")
-        generated = generate_synth(train or DEFAULT_SIZES[0], test or DEFAULT_SIZES[1], seed, progress)
+        usual_train, usual_test = synthetic.DEFAULT_SIZES
+        generated = synthetic.generate_synth(train or usual_train, test or usual_test, seed, progress)
     else:
-        generated = generate_mnistm(*_read_mnist_images(data_dir, (train, test)), seed, photos, progress)
+        generated = synthetic.generate_mnistm(*_read_mnist_images(data_dir, (train, test)), seed, photos, progress)
     try:
-        save_generated(generated, data_dir / name)
+        synthetic.save_generated(generated, data_dir / name)
     except OSError as error:
         raise InputError(f"{data_dir / name}: cannot be written ({error.strerror or error})") from None
     return generated.record
@@ -323,14 +316,6 @@ def _read_mnist_images(data_dir: Path, sizes: tuple[int, int]) -> tuple[Digits, 
 
 # -- listing and verifying -------------------------------------------------------------------------------------------
 
-ORIGINS = {
-    FileFormat.TORCHVISION: "torchvision files",
-    FileFormat.RELEASE: "published release",
-    FileFormat.ORIGINAL: "original files",
-    FileFormat.ARRAYS: "train.npz, test.npz",
-    FileFormat.GENERATED: "generated, not the published images",
-    FileFormat.BUNDLED: "bundled with scikit-learn",
-}
 ADVICE = {"synth": " (or generated when a run needs it)", "mnistm": " (needs mnist), or put its release there"}
 """What to add to the command that gets a domain."""
 
@@ -359,7 +344,7 @@ def list_domains(data_dir: Path) -> tuple[DomainStatus, ...]:
     for domain in DOMAINS_BY_NAME.values():
         files = find_domain_files(domain.name, data_dir)
         train, test = (None, None) if files is None else _count_splits(domain.name, files)
-        origin = ORIGINS[files.format] if files else ""
+        origin = files.format.value if files else ""
         if files and files.format is FileFormat.GENERATED:
             try:
                 photographs = read_record(files.folder).photographs

@@ -51,7 +51,7 @@ class ArrayImages:
     def __len__(self) -> int:
         return len(self.x)
 
-    def read(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def read(self, rows: Rows) -> NDArray[np.uint8]:
         chosen: NDArray[np.uint8] = self.x[rows]
         return chosen
 
@@ -68,7 +68,7 @@ class FileImages:
     def __len__(self) -> int:
         return len(self.paths)
 
-    def read(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def read(self, rows: Rows) -> NDArray[np.uint8]:
         return np.stack([decode_image(self.paths[row], self.shape, cut=self.cut) for row in rows])
 
 
@@ -172,13 +172,7 @@ def _turn_upright(image: "Image") -> "Image":
 
 
 def read_images(
-    images: ImageSource,
-    rows: NDArray[np.int64],
-    shape: Shape,
-    scratch: Scratch,
-    progress: Progress,
-    *,
-    cut: bool = False,
+    images: ImageSource, rows: Rows, shape: Shape, scratch: Scratch, progress: Progress, *, cut: bool = False
 ) -> NDArray[np.uint8]:
     """Return the chosen images in `shape`, read batch by batch; the array itself if nothing has to change."""
     if isinstance(images, ArrayImages) and len(rows) == len(images) and images.shape == shape:

@@ -110,7 +110,7 @@ DRAWN_AT_ONCE = 4096
 """Number of images whose labels are drawn at a time; bounds memory when there are thousands of classes."""
 
 
-def draw_complementary(y: NDArray[np.int64], classes: int, per_sample: int, seed: int) -> NDArray[np.bool_]:
+def draw_complementary(y: Labels, classes: int, per_sample: int, seed: int) -> Mask:
     """Draw distinct wrong labels of each image, uniform over the K-1; a larger `per_sample` extends a smaller one."""
     if per_sample > classes - 1:
         raise InputError(
@@ -127,13 +127,8 @@ def draw_complementary(y: NDArray[np.int64], classes: int, per_sample: int, seed
 
 
 def complementary_mask(
-    y: NDArray[np.int64],
-    ybar: NDArray[np.bool_] | None,
-    classes: int,
-    per_sample: int,
-    seed: int,
-    true_fraction: float = 0.0,
-) -> NDArray[np.bool_]:
+    y: Labels, ybar: Mask | None, classes: int, per_sample: int, seed: int, true_fraction: float = 0.0
+) -> Mask:
     """Return the classes each image is known not to be: from `ybar`, or drawn where only `y` is known.
 
     A true label stands for all K-1 complementary ones. It is used where the data has complementary labels but not for
@@ -152,19 +147,19 @@ def complementary_mask(
     return mask
 
 
-def label_weights(mask: NDArray[np.bool_]) -> NDArray[np.float32]:
+def label_weights(mask: Mask) -> NDArray[np.float32]:
     """Return the share that each complementary label has in its image: every row sums to 1."""
     weights: NDArray[np.float32] = (mask / mask.sum(axis=1, keepdims=True)).astype(np.float32)
     return weights
 
 
-def class_priors(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+def class_priors(mask: Mask) -> NDArray[np.float64]:
     """Return π̄ of the whole source set: the share of each class among the complementary labels."""
     priors: NDArray[np.float64] = (mask / mask.sum(axis=1, keepdims=True)).mean(axis=0)
     return priors
 
 
-def label_hash(mask: NDArray[np.bool_]) -> str:
+def label_hash(mask: Mask) -> str:
     """Return twelve hexadecimal digits that identify the complementary labels."""
     digest = blake2b(f"{mask.shape}".encode(), digest_size=6)
     digest.update(np.packbits(mask).tobytes())

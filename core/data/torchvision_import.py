@@ -1,5 +1,6 @@
 """Import torchvision, also beside a CPU-only build of torch, where its compiled operators cannot be loaded."""
 
+import importlib
 import sys
 from types import ModuleType
 from typing import Any
@@ -11,7 +12,7 @@ _declared: list[Any] = []
 def torchvision() -> ModuleType:
     """Return the module with its data sets and models."""
     try:
-        return _import()
+        return importlib.import_module("torchvision")
     except RuntimeError as error:
         if "torchvision::nms" not in str(error) or _declared:
             raise
@@ -24,13 +25,4 @@ def torchvision() -> ModuleType:
     for name in ("nms", "qnms"):
         library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     _declared.append(library)
-    return _import()
-
-
-def _import() -> ModuleType:
-    import torchvision
-    import torchvision.datasets
-    import torchvision.models
-
-    module: ModuleType = torchvision
-    return module
+    return importlib.import_module("torchvision")

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from core import events
 from core.config import RunConfig
 from core.data.batches import Images, ResidentImages, ShuffledImages, StreamedImages
 from core.data.images import ProgressCallback
@@ -28,21 +29,7 @@ from core.data.load import load_task
 from core.data.task_data import ImageSet, TaskData
 from core.device import TrainingSettings, find_device
 from core.errors import DISK_FULL, InputError
-from core.events import (
-    Checkpointed,
-    Evaluated,
-    Event,
-    Failed,
-    FailureKind,
-    Finished,
-    Noticed,
-    PseudoLabelled,
-    Resumed,
-    StageStarted,
-    Started,
-    Stepped,
-    Stopped,
-)
+from core.events import Evaluated, Event, FailureKind, Stepped
 from core.files import partial_path, replace_file
 from core.methods import GAC, find_method
 from core.methods.algorithm import Algorithm, Batch, StageProblem, StepMetrics, load_algorithm
@@ -130,7 +117,9 @@ def train(
                 settings.suspend()
                 yield event
                 while settings.notices and isinstance(event, Stepped | Evaluated):
-                    yield Noticed(iteration=event.iteration, message=settings.notices.pop(0), seconds=event.seconds)
+                    yield events.Noticed(
+                        iteration=event.iteration, message=settings.notices.pop(0), seconds=event.seconds
+                    )
                 if not session.metrics.pending:  # switching takes 20 µs: once for a block of iterations
                     settings.resume()
         except GeneratorExit:
@@ -360,7 +349,7 @@ class Session:
                 stage = self.stage
                 if self.progress.announced < stage.index:
                     self.progress.announced = stage.index
-                    yield StageStarted(
+                    yield events.StageStarted(
                         stage=stage.spec.name, index=stage.index, epoch=stage.epochs_before, **self._position
                     )
                 yield from self._train_stage(stage)
@@ -395,7 +384,7 @@ class Session:
             for batch in self.data.batches(stage, epoch, start, labels):
                 if self.hooks.should_stop():
                     yield from self._checkpoint()
-                    yield from self._end(Stopped(**self._position))
+                    yield from self._end(events.Stopped(**self._position))
                 minutes = (self.hooks.clock() - self.saved_at) / 60
                 if self._keeps_checkpoints and minutes >= self.config.checkpoint_minutes:
                     yield from self._checkpoint()
@@ -417,7 +406,7 @@ class Session:
     def _start(self) -> Iterator[Event]:
         self._enter_stage(self.stages[0])
         data, modules = self.data, self.algorithm.modules.values()
-        yield Started(
+        yield events.Started(
             method=self.method.name,
             task=self.config.task,
             seed=self.config.seed,
@@ -443,14 +432,8 @@ class Session:
 
     def _enter_stage(self, stage: StagePlan) -> None:
         """Build a stage's networks, freshly initialised; a checkpoint's state may be loaded afterwards."""
-        problem = StageProblem(
-            config=self.config,
-            stage_plan=stage,
-            shape=self.data.task_data.shape,
-            classes=self.data.classes,
-            priors=self.data.priors,
-            device=self.device,
-        )
+        data = self.data
+        problem = StageProblem(self.config, stage, data.task_data.shape, data.classes, data.priors, self.device)
         self.algorithm = load_algorithm(stage.spec)(problem)
         uses_graphs = self.config.cuda_graph != "off"
         iterate = cuda_graph.choose_iterate(self.algorithm, self.notices) if uses_graphs else self.algorithm.iterate
@@ -481,9 +464,9 @@ class Session:
         self.saved_at = self.hooks.clock()
         self._started_at = self.saved_at - self.progress.seconds
         self.metrics.restart_speed(self.seconds)
-        yield Resumed(from_iteration=self.progress.iteration - len(self.metrics.pending), seconds=self.seconds)
+        yield events.Resumed(from_iteration=self.progress.iteration - len(self.metrics.pending), seconds=self.seconds)
         if notice:
-            yield Noticed(message=notice, **self._position)
+            yield events.Noticed(message=notice, **self._position)
         yield from self._yield_metrics()
 
     # -- metrics, evaluation and pseudo-labels -------------------------------------------------------------------
@@ -497,7 +480,7 @@ class Session:
             if not event.is_finite and self.config.on_nan == "fail":
                 measured = event.metrics.items()
                 values = ", ".join(f"{name} is {value}" for name, value in measured if not math.isfinite(value))
-                failed = Failed(
+                failed = events.Failed(
                     iteration=event.iteration,
                     message=f"iteration {event.iteration}: {values}; lower the rates, or set on_nan = continue",
                     kind=FailureKind.NOT_FINITE,
@@ -539,13 +522,13 @@ class Session:
                 if error.errno not in DISK_FULL:
                     raise
                 message = f"no disk space for the weights of epoch {epoch} ({error.strerror}): free some"
-                yield Noticed(message=message, **self._position)
+                yield events.Noticed(message=message, **self._position)
 
     def _predict(self, images: Images) -> torch.Tensor:
         bf16, trained = self.config.precision == "bf16", self.stage.batch_size
         return predict_logits(self.algorithm.predictor, images, self.device, bf16, trained=trained)
 
-    def _label_source(self) -> PseudoLabelled:
+    def _label_source(self) -> events.PseudoLabelled:
         """Label the source with stage 1's classifier, for the next stage or, after GAC alone, for other runs."""
         logits = self._predict(self.data.source)
         wrong = self.data.weights > 0
@@ -555,9 +538,9 @@ class Session:
         self.progress.labelled = True
         return self._labelled_event(given=False)
 
-    def _labelled_event(self, given: bool) -> PseudoLabelled:
+    def _labelled_event(self, given: bool) -> events.PseudoLabelled:
         assert self.pseudo_labels is not None
-        return PseudoLabelled(
+        return events.PseudoLabelled(
             label_hash=hashlib.blake2b(self.pseudo_labels.astype("<i8").tobytes(), digest_size=6).hexdigest(),
             accuracy=self._pseudo_label_accuracy(),
             given=given,
@@ -588,10 +571,10 @@ class Session:
             if error.errno not in DISK_FULL:
                 raise
             self.saved_at = self.hooks.clock()  # try again after the usual interval
-            yield Noticed(message=f"no disk space for a checkpoint ({error.strerror}): free some", **position)
+            yield events.Noticed(message=f"no disk space for a checkpoint ({error.strerror}): free some", **position)
             return
         if path:
-            yield Checkpointed(path=path.name, **position)
+            yield events.Checkpointed(path=path.name, **position)
 
     def save(self) -> Path | None:
         """Write a checkpoint, unless there is no folder, the run has ended, or a value is not finite."""
@@ -646,18 +629,18 @@ class Session:
         position = self._position
         try:
             if not self._save_model(MODEL_FILE):
-                yield Noticed(message="no model was saved: its weights are not finite", **position)
+                yield events.Noticed(message="no model was saved: its weights are not finite", **position)
         except OSError as error:
             if error.errno not in DISK_FULL:
                 raise
             advice = "free some space and " + ("resume the run" if self._keeps_checkpoints else "start it again")
             message = f"the training is complete, but its weights could not be saved: {advice}"
             yield from self._end(
-                Failed(message=message, kind=FailureKind.DISK_FULL, checkpoint=self.saved_path, **position)
+                events.Failed(message=message, kind=FailureKind.DISK_FULL, checkpoint=self.saved_path, **position)
             )
         evaluation = self.last_evaluation
         yield from self._end(
-            Finished(
+            events.Finished(
                 epoch=self.stages[-1].last_epoch,
                 target_accuracy=evaluation.target_accuracy if evaluation else None,
                 source_accuracy=evaluation.source_accuracy if evaluation else None,

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import core
-from core.data import digit_domains
+from core.data import synthetic
 from core.methods.algorithm import Algorithm
 from tests.support.operations import make_algorithm, make_batch
 from tests.support.tiny import tiny_config
@@ -19,7 +19,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty folder with a picture, in which few digits are generated."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CLARINET_DATA", raising=False)
-    monkeypatch.setattr(digit_domains, "DEFAULT_SIZES", (200, 60))
+    monkeypatch.setattr(synthetic, "DEFAULT_SIZES", (200, 60))
     Image.fromarray(np.zeros((28, 28), dtype=np.uint8)).save("seven.png")
 
 

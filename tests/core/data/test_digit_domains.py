@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.io import savemat
 
-from core.data import digit_domains as known
+from core.data import synthetic
 from core.data.digit_domains import (
     DomainStatus,
     generate_domain,
@@ -25,7 +25,7 @@ LABELS = labels(20, 10)
 
 @pytest.fixture(autouse=True)
 def _few_made_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "DEFAULT_SIZES", (40, 10))
+    monkeypatch.setattr(synthetic, "DEFAULT_SIZES", (40, 10))
 
 
 def npz(data_dir: Path, name: str, side: int = 32, channels: int = 3, y: NDArray[np.int64] = LABELS) -> None:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.data import digit_domains as known
 from core.data import synthetic as made
 from core.data.digit_domains import generate_domain
 from core.data.load import load_task
@@ -56,7 +55,7 @@ def test_a_simple_classifier_reads_the_middle_digit() -> None:
 
 
 def test_synthetic_digits_are_generated_once_and_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "DEFAULT_SIZES", (50, 20))
+    monkeypatch.setattr(made, "DEFAULT_SIZES", (50, 20))
     reports: list[tuple[str, int, int]] = []
     first, second = (load_task(config("Y->D"), tmp_path, lambda *report: reports.append(report)) for _ in range(2))
     assert (first.source_train.x == second.source_train.x).all()
@@ -70,7 +69,7 @@ def test_synthetic_digits_are_generated_once_and_noted(tmp_path: Path, monkeypat
 
 
 def test_nothing_is_saved_in_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "DEFAULT_SIZES", (30, 10))
+    monkeypatch.setattr(made, "DEFAULT_SIZES", (30, 10))
     tmp_path.chmod(0o555)
     try:
         data = load("Y", "D", tmp_path)

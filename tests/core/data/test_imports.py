@@ -16,9 +16,9 @@ def run(program: str, *arguments: str) -> str:
 def test_data_modules_import_no_heavy_packages_and_loading_the_offline_task_no_torch(tmp_path: Path) -> None:
     program = (
         "import sys, core.data.download; from pathlib import Path; from core import resolve;"
-        "from core.data import digit_domains, load;"
+        "from core.data import load, synthetic;"
         f"print([name for name in {HEAVY} if name in sys.modules]);"
-        "digit_domains.DEFAULT_SIZES = (30, 10); load.load_task(resolve(task='Y->D'), Path(sys.argv[1]));"
+        "synthetic.DEFAULT_SIZES = (30, 10); load.load_task(resolve(task='Y->D'), Path(sys.argv[1]));"
         "print('torch' in sys.modules)"
     )
     assert run(program, str(tmp_path)).split() == ["[]", "False"]
