@@ -9,9 +9,7 @@ SCALE, STRETCH, ROTATION, SHEAR, SHIFT = 0.2, 0.1, 0.25, 0.2, 0.15
 
 
 def jitter(images: Tensor, strength: float, generator: Generator) -> Tensor:
-    """Return each image (B, C, H, W) scaled, stretched, rotated, sheared and shifted at random; 0 changes nothing."""
-    if strength == 0:
-        return images
+    """Return each image (B, C, H, W) scaled, stretched, rotated, sheared and shifted at random."""
     drawn = torch.rand((6, len(images)), generator=generator, device=images.device, dtype=images.dtype)
     scale, stretch, angle, shear, right, down = (2 * drawn - 1) * strength
     size, aspect = 1 + SCALE * scale, 1 + STRETCH * stretch

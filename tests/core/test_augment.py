@@ -30,13 +30,6 @@ def centres(images: Tensor) -> Tensor:
     return torch.stack(((weights.sum(1) @ axis) / total, (weights.sum(2) @ axis) / total), dim=1)
 
 
-def test_strength_0_returns_the_images_and_draws_nothing() -> None:
-    images, stream = blobs(3), generator()
-    before = stream.get_state()
-    assert jitter(images, 0, stream) is images
-    assert torch.equal(stream.get_state(), before)
-
-
 def test_each_image_is_moved_differently_and_reproducibly() -> None:
     images = blobs(64)
     moved = jitter(images, 1.0, generator())
