@@ -114,14 +114,6 @@ class CellGrid:
         area = self.tints[: cells.shape[0], column : column + cells.shape[1]]
         np.copyto(area, np.int16(colour_index + 1), where=cells)
 
-    def draw_column(self, column: int, length: int, character: str, style: int) -> None:
-        """Draw a vertical line from the top, over bands but below lines."""
-        area = slice(length), column
-        styles = self.styles[area]
-        free = (styles <= CROSSHAIR) | ((styles > POINTER) & ((styles - band_style(0)) % 3 == 0))
-        self.codes[area] = np.where(free, ord(character), self.codes[area])
-        self.styles[area] = np.where(free, style, self.styles[area])
-
     def scatter(self, rows: Indices, columns: Indices, character: str, style: int) -> None:
         self.codes[rows, columns] = ord(character)
         self.styles[rows, columns] = style

@@ -26,58 +26,46 @@ class Columns:
     """The nearest points outside the x range (column, value): a line without a point inside it is still drawn."""
 
 
-class _Bins:
-    """Assigns the points x within a window to columns of equal width."""
+def bin_curve(curve: Curve, window: tuple[float, float], count: int) -> Columns:
+    """Bin the curve's points within the window into `count` columns of equal width."""
+    start, width = window[0], (window[1] - window[0]) / max(count - 1, 1)
+    cuts = np.searchsorted(curve.x, start + (np.arange(count + 1) - 0.5) * width)
+    inside = slice(int(cuts[0]), int(cuts[-1]))
+    filled = np.flatnonzero(cuts[1:] > cuts[:-1])
 
-    def __init__(self, x: Floats, window: tuple[float, float], count: int) -> None:
-        self.start, self.count = window[0], count
-        self.width = (window[1] - window[0]) / max(count - 1, 1)
-        cuts = np.searchsorted(x, self.start + (np.arange(count + 1) - 0.5) * self.width)
-        self.points = slice(int(cuts[0]), int(cuts[-1]))
-        self.filled = np.flatnonzero(cuts[1:] > cuts[:-1])
-        self.firsts = cuts[:-1][self.filled] - cuts[0]
-
-    def reduce(self, function: np.ufunc, values: Floats) -> Floats:
+    def reduce(function: np.ufunc, values: Floats) -> Floats:
         """Reduce the values of each column; NaN for columns without points."""
-        result = np.full(self.count, np.nan)
-        if self.filled.size:
-            result[self.filled] = function.reduceat(values, self.firsts)
+        result = np.full(count, np.nan)
+        if filled.size:
+            result[filled] = function.reduceat(values, cuts[filled] - inside.start)
         return result
 
+    def point(index: int) -> tuple[float, float] | None:
+        """Return the column and value of a point outside the window, or None if it has no value."""
+        if not 0 <= index < curve.x.size or not np.isfinite(curve.mean[index]):
+            return None
+        return float((curve.x[index] - start) / width), float(curve.mean[index])
 
-def bin_curve(curve: Curve, window: tuple[float, float], count: int) -> Columns:
-    """Bin the curve's points within the window into `count` columns."""
-    bins = _Bins(curve.x, window, count)
-    low, high, mean = (values[bins.points] for values in (curve.low, curve.high, curve.mean))
+    mean = curve.mean[inside]
     known = ~np.isnan(mean)
-    total, number = bins.reduce(np.add, np.where(known, mean, 0.0)), bins.reduce(np.add, known * 1.0)
+    total, number = reduce(np.add, np.where(known, mean, 0.0)), reduce(np.add, known * 1.0)
     return Columns(
-        low=bins.reduce(np.fmin, low),
-        high=bins.reduce(np.fmax, high),
+        low=reduce(np.fmin, curve.low[inside]),
+        high=reduce(np.fmax, curve.high[inside]),
         mean=np.where(number > 0, total / np.fmax(number, 1.0), np.nan),
-        missing=bins.reduce(np.fmax, curve.missing[bins.points]) > 0,
+        missing=reduce(np.fmax, curve.missing[inside]) > 0,
         below=np.zeros(count, dtype=np.bool_),
-        before=_point(curve, bins.points.start - 1, bins),
-        after=_point(curve, bins.points.stop, bins),
+        before=point(inside.start - 1),
+        after=point(inside.stop),
     )
 
 
 def bin_band(band: Curve, window: tuple[float, float], count: int) -> tuple[Floats, Floats]:
     """Bin the edges of a band into `count` columns, with linear interpolation between points."""
-    bins = _Bins(band.x, window, count)
-    grid = bins.start + np.arange(count) * bins.width
+    columns = bin_curve(band, window, count)
+    grid = window[0] + np.arange(count) * ((window[1] - window[0]) / max(count - 1, 1))
     low, high = (np.interp(grid, band.x, edge, np.nan, np.nan) for edge in (band.low, band.high))
-    return (
-        np.fmin(low, bins.reduce(np.fmin, band.low[bins.points])),
-        np.fmax(high, bins.reduce(np.fmax, band.high[bins.points])),
-    )
-
-
-def _point(curve: Curve, index: int, bins: _Bins) -> tuple[float, float] | None:
-    """Return the column and value of a point outside the window, or None if it has no value."""
-    if not 0 <= index < curve.x.size or not np.isfinite(curve.mean[index]):
-        return None
-    return float((curve.x[index] - bins.start) / bins.width), float(curve.mean[index])
+    return np.fmin(low, columns.low), np.fmax(high, columns.high)
 
 
 def smooth(curve: Curve, window: tuple[float, float], count: int, length: float) -> Columns:
@@ -449,9 +437,13 @@ def _draw_lines(grid: CellGrid, axes: Axes, lines: list[tuple[Columns, int]], *,
 
 
 def _draw_vertical(grid: CellGrid, axes: Axes, x: float, character: str, style: int) -> None:
+    """Draw a line over bands but below lines."""
     column = axes.column(x)
     if column is not None:
-        grid.draw_column(axes.left + column, axes.height, character, style)
+        area = slice(axes.height), axes.left + column
+        styles = grid.styles[area]
+        free = (styles <= cells.CROSSHAIR) | ((styles > cells.POINTER) & ((styles - band_style(0)) % 3 == 0))
+        grid.codes[area][free], styles[free] = ord(character), style
 
 
 def _draw_markers(grid: CellGrid, axes: Axes, trace: _Trace, index: int, lines: int) -> None:

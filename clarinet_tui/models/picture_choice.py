@@ -21,20 +21,16 @@ def choose_pictures(data: TaskData, probabilities: NDArray[np.float32]) -> Itera
     target = data.target_test
     yield from choose_samples(data.source_train, "source", data.classes)
     predicted, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
+    wrong = np.flatnonzero((target.y >= 0) & (predicted != target.y))
     groups: dict[PictureGroup, Rows] = {
         "target": spread(len(target), SAMPLES),
-        "wrong": _first(np.flatnonzero((target.y >= 0) & (predicted != target.y)), -confidence),
-        "unsure": _first(np.arange(len(target)), confidence)[:SAMPLES],
+        "wrong": wrong[np.argsort(-confidence[wrong], kind="stable")][:MISTAKES],
+        "unsure": np.argsort(confidence, kind="stable")[:SAMPLES],
     }
     for group, rows in groups.items():
-        for picture, row in zip(_samples(target, group, data.classes, rows), rows, strict=True):
+        for picture, row in zip(choose_samples(target, group, data.classes, rows), rows, strict=True):
             label, chance = data.classes[predicted[row]], float(confidence[row])
             yield msgspec.structs.replace(picture, predicted=label, probability=chance)
-
-
-def choose_samples(images: ImageSet, group: PictureGroup, classes: Sequence[str]) -> Iterator[Picture]:
-    """Yield a few images of a domain with their labels, without predictions."""
-    yield from _samples(images, group, classes, spread(len(images), SAMPLES))
 
 
 def spread(count: int, maximum: int) -> Rows:
@@ -42,13 +38,11 @@ def spread(count: int, maximum: int) -> Rows:
     return np.unique(np.linspace(0, count - 1, min(count, maximum)).astype(np.int64))
 
 
-def _first(rows: Rows, scores: NDArray[np.float32]) -> Rows:
-    """Return the rows with the lowest scores."""
-    chosen: Rows = rows[np.argsort(scores[rows], kind="stable")][:MISTAKES]
-    return chosen
-
-
-def _samples(images: ImageSet, group: PictureGroup, classes: Sequence[str], rows: Rows) -> Iterator[Picture]:
+def choose_samples(
+    images: ImageSet, group: PictureGroup, classes: Sequence[str], rows: Rows | None = None
+) -> Iterator[Picture]:
+    """Yield these images, or a few of all, with their labels, without predictions."""
+    rows = spread(len(images), SAMPLES) if rows is None else rows
     x = images.x[rows]
     height, width, channels = x.shape[1:]
     if channels not in (1, 3):
