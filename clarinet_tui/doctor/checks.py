@@ -21,14 +21,8 @@ from clarinet_tui.history.database import Database, OutdatedHistoryError, check_
 from clarinet_tui.history.reindex import find_mismatches
 from clarinet_tui.history.schema import SCHEMA
 from clarinet_tui.history.trash import TRASH
+from clarinet_tui.queue import supervisor
 from clarinet_tui.queue.queue_file import QUEUE_LOCK, read_queue
-from clarinet_tui.queue.supervisor import (
-    SUPERVISOR_LOCK,
-    SUPERVISOR_LOG,
-    UNRESPONSIVE_AFTER,
-    find_supervisor,
-    is_unresponsive,
-)
 from clarinet_tui.runs.directory import DiskUse, disk_use, list_runs
 from clarinet_tui.runs.ownership import own_path
 from clarinet_tui.runs.problems import find_problems
@@ -279,7 +273,7 @@ def check_database(path: Path) -> CheckResult:
 def check_queue(runs_dir: Path) -> CheckResult:
     """Read the queue and the Slurm jobs, and look for files of other users that have the names of this user's."""
     try:
-        for name in (QUEUE_LOCK, SUPERVISOR_LOCK, SUPERVISOR_LOG, JOB_LOCK, TRASH):
+        for name in (QUEUE_LOCK, supervisor.SUPERVISOR_LOCK, supervisor.SUPERVISOR_LOG, JOB_LOCK, TRASH):
             own_path(runs_dir, name)
         entries, jobs = read_queue(runs_dir).entries, read_jobs(runs_dir).jobs
     except InputError as error:
@@ -291,13 +285,13 @@ def check_queue(runs_dir: Path) -> CheckResult:
 def check_supervisor(runs_dir: Path) -> CheckResult:
     """For information: the supervisor starts when runs are queued and ends when none is left."""
     try:
-        owner = find_supervisor(runs_dir)
+        owner = supervisor.find_supervisor(runs_dir)
     except InputError as error:
         return CheckResult("supervisor", "bad", str(error))
     if owner is None:
         return CheckResult("supervisor", "good", "not running: it starts with the first queued run")
-    if is_unresponsive(owner):
-        message = f"process {owner.pid} on {owner.host} has not responded for {UNRESPONSIVE_AFTER:g} s"
+    if supervisor.is_unresponsive(owner):
+        message = f"process {owner.pid} on {owner.host} has not responded for {supervisor.UNRESPONSIVE_AFTER:g} s"
         return CheckResult("supervisor", "bad", message, "clarinet queue continue replaces it; runs continue")
     return CheckResult("supervisor", "good", f"process {owner.pid} on {owner.host}")
 

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from clarinet_tui.history.queries import (
-    read_evaluations,
-    read_events,
-    read_last_position,
-    read_open_alarms,
-    read_sample_curves,
-)
+from clarinet_tui.history import queries
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import describe_environment, read_environment
 from clarinet_tui.runs.files import modified_time
@@ -69,13 +63,13 @@ class DetailReader:
         lines, *stamps = files
         key = (request, run, stamps)
         if self._last is None or self._last[0] != key:
-            alarms = tuple(read_open_alarms(db, run.id)) if run.alarms else ()
+            alarms = tuple(queries.read_open_alarms(db, run.id)) if run.alarms else ()
             self._last = key, replace(_read_detail(db, RunDirectory(self._runs_dir, run.id), request), alarms=alarms)
         if "hardware" not in request.parts:
             return replace(self._last[1], log=lines)
-        sampled = run.id, read_last_position(db, run.id)
+        sampled = run.id, queries.read_last_position(db, run.id)
         if self._samples[0] != sampled:
-            self._samples = sampled, read_sample_curves(db, run.id)
+            self._samples = sampled, queries.read_sample_curves(db, run.id)
         return replace(self._last[1], log=lines, hardware=self._samples[1])
 
     def close(self) -> None:
@@ -85,7 +79,7 @@ class DetailReader:
 
 def _read_detail(db: Database, directory: RunDirectory, request: DetailRequest) -> RunDetails:
     parts = request.parts
-    events = read_events(db, directory.id) if parts & {"about", "confusion"} else []
+    events = queries.read_events(db, directory.id) if parts & {"about", "confusion"} else []
     started = _last_event(events, "started")
     try:
         return RunDetails(
@@ -104,7 +98,7 @@ def _read_environment(db: Database, directory: RunDirectory, started: dict[str, 
     """Return lines on the epochs selected without labels, if the target has none, and on the environment."""
     from clarinet_tui.analysis.selection import describe_label_free, label_free_epochs, last_stage
 
-    rows = read_evaluations(db, directory.id)
+    rows = queries.read_evaluations(db, directory.id)
     is_labelled = any(row["target_accuracy"] is not None for row in rows)
     selected = {} if is_labelled else label_free_epochs(rows, stage=last_stage(started.get("method")))
     return (*describe_label_free(selected), *format_environment(directory, started))
@@ -125,7 +119,7 @@ def _make_failure(failed: dict[str, Any]) -> Failure | None:
 def _read_confusion(db: Database, run_id: str, started: dict[str, Any]) -> Confusion | None:
     from clarinet_tui.analysis.figures.figure import class_curves
 
-    rows = [row for row in read_evaluations(db, run_id) if is_confusion_matrix(row["confusion"])]
+    rows = [row for row in queries.read_evaluations(db, run_id) if is_confusion_matrix(row["confusion"])]
     if not rows:
         return None
     last = rows[-1]
