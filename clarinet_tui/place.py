@@ -90,6 +90,9 @@ class LaunchOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return PlaceName.LOCAL if self.slurm is None else PlaceName.SLURM
 
 
+NO_OPTIONS = LaunchOptions(data_dir="", working_directory="")
+
+
 class StopResult(Enum):
     REQUESTED = auto()
     """The worker was asked to save and end."""
@@ -112,11 +115,8 @@ class QueueRow:
     """Position among the waiting runs of its place, from 1; 0 once it was started."""
     wait_reason: str = ""
     """Why it waits; empty if it starts next."""
-    priority: int = 0
-    retries: int = 0
-    not_before: float = 0.0
-    after: tuple[str, ...] = ()
-    time_limit: float = 0.0
+    options: LaunchOptions = NO_OPTIONS
+    """Those of its launch, as far as its place keeps them."""
     user: str = ""
     """The user who queued it, if that is another one."""
     job: str = ""
@@ -133,7 +133,7 @@ class QueueRow:
     @property
     def waits_for(self) -> str:
         """What it waits for, and how long it may take."""
-        limit = f"at most {format_duration(self.time_limit)}" if self.time_limit else ""
+        limit = f"at most {format_duration(self.options.time_limit)}" if self.options.time_limit else ""
         return "; ".join(filter(None, (self.wait_reason, limit)))
 
 

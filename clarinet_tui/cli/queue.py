@@ -53,12 +53,12 @@ def list_(json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) ->
                 **run,
                 "device": device,
                 "job": row.job or None,
-                "priority": row.priority,
-                "retries": row.retries,
+                "priority": row.options.priority,
+                "retries": row.options.retries,
                 "waits_for": row.wait_reason,
-                "not_before": row.not_before or None,
-                "after": list(row.after),
-                "time_limit": row.time_limit or None,
+                "not_before": row.options.not_before or None,
+                "after": list(row.options.after),
+                "time_limit": row.options.time_limit or None,
             }
         )
     if json or jsonl:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.place import QueueRow
+from clarinet_tui.place import LaunchOptions, QueueRow
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import Listing
@@ -163,7 +163,7 @@ def test_a_waiting_run_has_its_time_and_its_limit() -> None:
     row = QueueRow(id="abc", method="fwd+basset-kept", task="Y->D", seed=1, wait_reason="until 2026-11-17 16:59")
     assert format_queued_run(row, MachineSnapshot(), None, 78).plain.endswith(" until 2026-11-17 16:59")
     assert reason_fits(row, 78)
-    limited = replace(row, time_limit=5400.0)
+    limited = replace(row, options=LaunchOptions(data_dir="", working_directory="", time_limit=5400.0))
     assert format_queued_run(limited, MachineSnapshot(), None, 158).plain.endswith("16:59; at most 1h30")
     assert not reason_fits(limited, 78)
 
