@@ -69,25 +69,23 @@ def hold_gpu(
             stack.callback(os.close, directory)
             holder = GpuHolder(pid=os.getpid(), user=psutil.Process().username(), run=run, group=group)
             with _gate(directory):
-                key = _acquire_first(directory, keys, holder, share, stack)
+                key = _choose(directory, keys, holder, share)
+                stack.enter_context(_hold_file(directory, key, holder))
         except OSError as error:
             notify(f"{folder}: {error.strerror or error}: runs of other users may start on the same GPU")
             key = keys[0]
         yield key
 
 
-def _acquire_first(directory: int, keys: Sequence[str], holder: GpuHolder, share: bool, stack: ExitStack) -> str:
+def _choose(directory: int, keys: Sequence[str], holder: GpuHolder, share: bool) -> str:
     reasons = []
     for key in keys:
         holders = _read_holders(directory, key, tidy=True)
-        others = [other for other in holders if not holder.group or other.group != holder.group]
-        if not others:
-            stack.enter_context(_hold_file(directory, key, holder))
+        other = next((other for other in holders if not holder.group or other.group != holder.group), None)
+        if other is None:
             return key
-        other = others[0]
         reasons.append(f"{key} is in use by run {other.run} of {other.user} (process {other.pid})")
     if share:
-        stack.enter_context(_hold_file(directory, keys[0], holder))
         return keys[0]
     raise GpuInUseError(f"device: {printable('; '.join(reasons))}")
 

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -172,7 +171,7 @@ def _without_filters(folder: Path) -> dict[str, str]:
     return settings | {f"{name}.required": "false" for name in names}
 
 
-def _git(folder: Path, *arguments: str, limit: int, settings: Mapping[str, str] = MappingProxyType({})) -> bytes | None:
+def _git(folder: Path, *arguments: str, limit: int, settings: Mapping[str, str] = {}) -> bytes | None:
     """Return at most `limit` bytes of git's output, without running commands that the repository configures."""
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}

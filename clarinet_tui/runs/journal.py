@@ -199,10 +199,9 @@ def parse_number(value: Any) -> Any:
 
 def is_confusion_matrix(matrix: Any) -> bool:
     """Return whether a recorded value is a square matrix of counts."""
-    if not isinstance(matrix, list) or not matrix:
+    if not isinstance(matrix, list) or not all(isinstance(row, list) and len(row) == len(matrix) for row in matrix):
         return False
-    rows = [row for row in matrix if isinstance(row, list) and len(row) == len(matrix)]
-    return len(rows) == len(matrix) and all(type(count) is int and count >= 0 for row in rows for count in row)
+    return bool(matrix) and all(type(count) is int and count >= 0 for row in matrix for count in row)
 
 
 def read_first_event(path: Path) -> dict[str, Any] | None:

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -88,10 +87,8 @@ def read_events(run: RunDirectory) -> list[AttemptEvent]:
         return []
     events = []
     for line in content.splitlines():
-        try:
+        with suppress(msgspec.DecodeError):
             events.append(_decoder.decode(line))
-        except msgspec.DecodeError:
-            continue
     return events
 
 
@@ -141,8 +138,7 @@ STALE_SECONDS = 60.0
 """An owner that has not touched its lease for this time is dead."""
 
 
-@dataclass(frozen=True)
-class SlurmJob:
+class SlurmJob(NamedTuple):
     """This job, as its environment describes it."""
 
     array_job: str

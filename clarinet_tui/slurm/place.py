@@ -8,9 +8,8 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -257,8 +256,7 @@ def nice_values(order: Sequence[QueuedJob]) -> dict[int, list[str]]:
     return values
 
 
-@dataclass(frozen=True)
-class Array:
+class Array(NamedTuple):
     """Positions of runs that are submitted together."""
 
     runs: list[int]

@@ -145,6 +145,10 @@ class HardwareSampler:
         used = self._measure_gpu_memory(gpu)
         (wall, cpu), self._clock = self._clock, (time.monotonic(), time.process_time())
         elapsed = self._clock[0] - wall
+        memory = self._process.memory_info().rss
+        for child in self._process.children(recursive=True):  # those that read data
+            with suppress(psutil.Error):  # it has ended meanwhile
+                memory += child.memory_info().rss
         return Sampled(
             iteration=iteration,
             seconds=seconds,
@@ -155,7 +159,7 @@ class HardwareSampler:
             temperature=gpu.temperature if gpu else None,
             energy=self._measure_energy(gpu),
             cpu=100 * (self._clock[1] - cpu) / elapsed if elapsed > 0 else 0.0,  # percent of one core
-            memory=self._measure_memory(),
+            memory=memory,
         )
 
     def _measure_gpu_memory(self, gpu: Device | None) -> int | None:
@@ -180,11 +184,3 @@ class HardwareSampler:
             return None
         computing = [process for process in gpu.processes or () if process.computes]
         return (gpu.energy - before) / max(1, len(computing))
-
-    def _measure_memory(self) -> int:
-        """Return the resident bytes of the process and of those that read its data."""
-        total: int = self._process.memory_info().rss
-        for child in self._process.children(recursive=True):
-            with suppress(psutil.Error):  # it has ended meanwhile
-                total += child.memory_info().rss
-        return total

@@ -207,7 +207,11 @@ class TrainingAttempt:
         except InputError:
             raise
         except CheckpointAbandoned:
-            self._stop_without_checkpoint()
+            iteration, seconds = self._position()
+            if iteration > self._saved:
+                lost = f"iterations {self._saved + 1} to {iteration} are lost and trained again when the run is resumed"
+                self._notice(f"no checkpoint was saved: {lost}")
+            self._emit(Stopped(iteration=iteration, seconds=seconds))
         except Exception as error:  # noqa: BLE001 - any failure is recorded as an event
             self._emit(make_failed(error, self._last))
         finally:
@@ -265,14 +269,6 @@ class TrainingAttempt:
                 with suppress(CheckpointAbandoned):  # otherwise the generator is closed, and saves a checkpoint
                     cast("Generator[Event]", events).throw(abandoned)
                 raise
-
-    def _stop_without_checkpoint(self) -> None:
-        """Record a stop whose checkpoint the user did not wait for, and what was lost."""
-        iteration, seconds = self._position()
-        if iteration > self._saved:
-            lost = f"no checkpoint was saved: iterations {self._saved + 1} to {iteration} are lost and trained again"
-            self._notice(f"{lost} when the run is resumed")
-        self._emit(Stopped(iteration=iteration, seconds=seconds))
 
     def _before_checkpoint(self) -> None:
         self._is_saving = True

@@ -20,7 +20,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from urllib.error import URLError
 from urllib.parse import urlsplit
 
 from clarinet_tui.queue.supervisor import start_detached
@@ -201,8 +200,8 @@ def send(target: str, title: str, message: str, fields: Mapping[str, str]) -> st
             return _show_on_desktop(title, message)
         else:
             _post(target, title, message, fields)
-    except (OSError, URLError, ValueError) as error:
-        reason = error.reason if isinstance(error, URLError) else error.strerror if isinstance(error, OSError) else None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None)  # that of a URLError, of others
         parts = urlsplit(target)
         place = f"{parts.scheme}://{parts.hostname}" if parts.scheme else target  # the path may be secret
         return f"notify {place}: {reason or type(error).__name__}"
