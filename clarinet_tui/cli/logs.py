@@ -30,25 +30,22 @@ def logs(
 
     Example: clarinet logs 6e3 -f
     """
-    run = find_run(runs_dir, id)
-    text = grep.casefold()
+    run, text = find_run(runs_dir, id), grep.casefold()
     try:
         with quiet_pipe(), RunLog(run, lambda line: text in line.casefold(), runs_dir) as log:
             last = log.read_last(lines)
             if not follow:
                 last = [*last, *log.read_partial()][-lines:] if lines else []
-            for line in last:
-                print(line)
+            sys.stdout.writelines(f"{line}\n" for line in last)
             over = not follow
             while not over:
                 over = log.is_over()  # checked before reading, so that the last lines are not missed
-                for line in log.read_new():
-                    print(line)
+                sys.stdout.writelines(f"{line}\n" for line in log.read_new())
                 sys.stdout.flush()
                 if not over:
                     time.sleep(POLL)
-            for line in log.read_partial() if follow else ():
-                print(line)
+            if follow:
+                sys.stdout.writelines(f"{line}\n" for line in log.read_partial())
     except KeyboardInterrupt:  # the normal way to stop following
         raise typer.Exit(0) from None
     if not follow and not run.journal.exists() and not run.log.exists():

@@ -68,8 +68,7 @@ def find_row(database: Database, runs_dir: Path, prefix: str) -> RunRow:
 
 def find_runs(runs_dir: Path, prefixes: list[str]) -> list[RunDirectory]:
     """Find runs by id prefix, each once, in this order."""
-    runs = {run.id: run for run in (find_run(runs_dir, prefix) for prefix in prefixes)}
-    return list(runs.values())
+    return list({run.id: run for run in (find_run(runs_dir, prefix) for prefix in prefixes)}.values())
 
 
 def select_runs(runs_dir: Path, prefixes: list[str] | None, query: str | None) -> list[RunDirectory]:

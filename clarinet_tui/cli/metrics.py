@@ -50,23 +50,29 @@ def metrics(
     database = open_history(runs_dir)
     run_id = find_row(database, runs_dir, id).id
     level, names = choose_metrics(database, run_id, level, metric or [])
+    rows = read_rows(database, run_id, level, start, stop)
     with quiet_pipe():
         if csv:
-            write_csv(sys.stdout, columns(level, names), read_rows(database, run_id, level, start, stop))
+            write_csv(sys.stdout, columns(level, names), rows)
         elif json or jsonl:
             keys = columns(level, names) + (["confusion"] if level == "evaluation" and not metric else [])
-            rows = read_rows(database, run_id, level, start, stop)
             objects = ({key: row[key] for key in keys if row.get(key) is not None} for row in rows)
             print_json_rows(map(encode_non_finite, objects), lines=jsonl)
         elif level == "evaluation":
-            print_evaluations(list(read_rows(database, run_id, level, start, stop)), names)
+            found, cells = list(rows), []
+            for row in found[-MAX_ROWS:]:
+                values = (_format(row.get(name), name) for name in names)
+                cells.append([_format(row["epoch"]), str(row["iteration"]), row["stage"], *values])
+            _print_table(["epoch", "iteration", "stage", *names], cells, "No evaluations yet.")
+            if len(found) > MAX_ROWS:
+                print(f"The last {MAX_ROWS} of {len(found)} evaluations; --csv and --json print all.")
         else:
             titles = ["metric", "last", f"mean of last {RECENT}", "min", "max", "not finite"]
             cells = []
             for name in names:
-                if found := summarize_metric(database, run_id, name, start=start, stop=stop):
-                    numbers = map(_format, (found.last, found.mean, found.minimum, found.maximum))
-                    cells.append([name, *numbers, str(found.missing or "")])
+                if summary := summarize_metric(database, run_id, name, start=start, stop=stop):
+                    numbers = map(_format, (summary.last, summary.mean, summary.minimum, summary.maximum))
+                    cells.append([name, *numbers, str(summary.missing or "")])
             _print_table(titles, cells, "No iterations yet.")
 
 
@@ -82,14 +88,12 @@ def choose_metrics(
     for name in requested:
         if name not in known:
             raise InputError(f"--metric: run {run_id} has no {name!a}; it has {', '.join(known) or 'none yet'}")
-    levels = {name: level_of(name) for name in known}
-    chosen = {levels[name] for name in requested} or {level or "evaluation"}
-    if len(chosen) > 1:
+    only, *others = {level_of(name) for name in requested} or {level or "evaluation"}
+    if others:
         raise InputError("--metric: iteration and evaluation metrics cannot be printed together")
-    (only,) = chosen
     if level and level != only:
         raise InputError(f"--metric: {requested[0]} is an {only} metric; use --level {only}")
-    return only, list(dict.fromkeys(requested)) or [name for name in known if levels[name] == only]
+    return only, list(dict.fromkeys(requested)) or [name for name in known if level_of(name) == only]
 
 
 def read_rows(
@@ -103,17 +107,6 @@ def read_rows(
         for row in read_evaluations(database, run_id)
         if (start is None or row["iteration"] >= start) and (stop is None or row["iteration"] < stop)
     )
-
-
-def print_evaluations(rows: list[dict[str, Any]], names: list[str]) -> None:
-    """Print the last evaluations."""
-    cells = [
-        [_format(row["epoch"]), str(row["iteration"]), row["stage"], *(_format(row.get(name), name) for name in names)]
-        for row in rows[-MAX_ROWS:]
-    ]
-    _print_table(["epoch", "iteration", "stage", *names], cells, "No evaluations yet.")
-    if len(rows) > MAX_ROWS:
-        print(f"The last {MAX_ROWS} of {len(rows)} evaluations; --csv and --json print all.")
 
 
 def _format(value: float | None, name: str = "") -> str:

@@ -58,12 +58,10 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     group = last.annotation
     if not (isinstance(group, type) and is_dataclass(group)):
         return command
-    types, keyword = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
-    parameters = [parameter.replace(kind=keyword) for parameter in parameters]
-    parameters += [
-        inspect.Parameter(field.name, keyword, default=field.default, annotation=types[field.name])
-        for field in fields(group)
-    ]
+    types = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        kind, annotation = inspect.Parameter.KEYWORD_ONLY, types[field.name]
+        parameters.append(inspect.Parameter(field.name, kind, default=field.default, annotation=annotation))
 
     @wraps(command)
     def grouped(**values: Any) -> None:
