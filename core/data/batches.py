@@ -1,7 +1,6 @@
 """Batches of a domain: kept on the device, permuted there each epoch, and normalised when read or before."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -100,25 +99,19 @@ class _BatchDataset(torch.utils.data.Dataset[Tensor]):
         self._images = np.memmap(path, np.uint8, "r", offset, shape)
 
 
-@dataclass(frozen=True)
-class ShuffledImages:
-    """A domain in random order; each pass is a pure function of seed, domain, epoch and pass, on any device."""
+def shuffled_batches(
+    images: Images, name: str, batch_size: int, device: torch.device, *, seed: int, epoch: int, start: int, count: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield batches `start` to `count` of one epoch of a domain, each with the indices of its images.
 
-    images: Images
-    name: str
-    batch_size: int
-    device: torch.device
-
-    def epoch(self, seed: int, epoch: int, start: int, count: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield batches `start` to `count` of one epoch, each with the indices of its images."""
-        batches_per_pass = len(self.images) // self.batch_size
-        while start < count:
-            pass_index, first = divmod(start, batches_per_pass)
-            stream = stream_seed(seed, "order", self.name, str(epoch), str(pass_index))
-            generator = torch.Generator().manual_seed(stream)
-            order = torch.randperm(len(self.images), generator=generator).to(self.device)
-            last = min(batches_per_pass, first + count - start)
-            order = order[first * self.batch_size : last * self.batch_size]
-            batches = self.images.batches(order, self.batch_size)
-            yield from zip(batches, torch.split(order, self.batch_size), strict=True)
-            start += last - first
+    The order of each pass is a pure function of seed, domain, epoch and pass, on any device.
+    """
+    batches_per_pass = len(images) // batch_size
+    while start < count:
+        pass_index, first = divmod(start, batches_per_pass)
+        stream = stream_seed(seed, "order", name, str(epoch), str(pass_index))
+        order = torch.randperm(len(images), generator=torch.Generator().manual_seed(stream)).to(device)
+        last = min(batches_per_pass, first + count - start)
+        order = order[first * batch_size : last * batch_size]
+        yield from zip(images.batches(order, batch_size), torch.split(order, batch_size), strict=True)
+        start += last - first

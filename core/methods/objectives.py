@@ -4,36 +4,32 @@ import torch.nn.functional as functional
 from torch import Tensor
 
 from core.config import RunConfig
+from core.losses import complementary
 from core.losses.adversarial import adversarial_loss, discriminator_accuracy, domain_input, reverse_gradient
-from core.losses.complementary import (
-    ascent_loss,
-    class_losses,
-    complementary_loss,
-    forward_loss,
-    non_negative_loss,
-    pairwise_loss,
-    scl_exp_loss,
-)
 from core.losses.predictions import entropy_weights, log_scatter, minus_entropy
 from core.methods.algorithm import Algorithm, Outputs, join
 
-SURROGATES = {"forward": forward_loss, "scl-exp": scl_exp_loss, "pairwise": pairwise_loss}
+SURROGATES = {
+    "forward": complementary.forward_loss,
+    "scl-exp": complementary.scl_exp_loss,
+    "pairwise": complementary.pairwise_loss,
+}
 
 
 def complementary_objective(
     config: RunConfig, logits: Tensor, weights: Tensor, priors: Tensor
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the loss to minimise, and metrics: always Eq. 6, and the loss that is minimised in its place."""
-    losses = class_losses(logits, weights, priors, by_loss_index=config.class_priors == "loss-index")
-    loss_of_eq6 = complementary_loss(losses)
+    losses = complementary.class_losses(logits, weights, priors, by_loss_index=config.class_priors == "loss-index")
+    loss_of_eq6 = complementary.complementary_loss(losses)
     metrics = {"complementary_loss": loss_of_eq6, "least_class_loss": losses.per_class.min()}
     match config.complementary_loss:
         case "ascent":
-            loss, metrics["ascended"] = ascent_loss(losses, by_counts=config.ascent_by_counts)
+            loss, metrics["ascended"] = complementary.ascent_loss(losses, by_counts=config.ascent_by_counts)
         case "free":
             loss = loss_of_eq6
         case "non-negative":
-            loss = non_negative_loss(losses)
+            loss = complementary.non_negative_loss(losses)
         case "cross-entropy":
             loss = metrics["classification_loss"] = functional.cross_entropy(logits, weights)
         case name:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from core import events
 from core.config import RunConfig
-from core.data.batches import Images, ResidentImages, ShuffledImages, StreamedImages
+from core.data.batches import Images, ResidentImages, StreamedImages, shuffled_batches
 from core.data.images import ProgressCallback
 from core.data.labels import class_priors, label_hash, label_weights
 from core.data.load import load_task
@@ -251,8 +251,9 @@ class DeviceData:
         """Yield the rest of an epoch of a stage, from batch `start`; `epoch` counts from 0 within the stage."""
 
         def shuffle(images: Images, domain: str) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-            shuffled = ShuffledImages(images, f"{stage.spec.name}/{domain}", stage.batch_size, self.device)
-            return shuffled.epoch(stage.seed, epoch, start, stage.iterations_per_epoch)
+            name, count = f"{stage.spec.name}/{domain}", stage.iterations_per_epoch
+            order = {"seed": stage.seed, "epoch": epoch, "start": start, "count": count}
+            return shuffled_batches(images, name, stage.batch_size, self.device, **order)
 
         sources = shuffle(self.source, "source")
         targets = shuffle(self.target, "target") if stage.spec.adapts else repeat((None, None))
@@ -605,6 +606,7 @@ class Session:
     def _save_model(self, name: str) -> bool:
         """Write the weights that predict, with their description; return False if a weight is not finite."""
         folder, network, evaluation = self.hooks.checkpoint_dir, self.algorithm.predictor, self.last_evaluation
+        assert evaluation is not None
         if folder is None:
             return True
         if not checkpoint.has_finite_weights({"predictor": network.state_dict()}):
@@ -613,7 +615,7 @@ class Session:
             self.config,
             self.data.task_data.shape,
             self.data.task_data.classes,
-            {} if evaluation is None else msgspec.structs.asdict(evaluation),
+            msgspec.structs.asdict(evaluation),
             is_averaged=network is not self.algorithm.classifier,
             label_hash=self.data.label_hash,
             iteration=self.progress.iteration,
@@ -635,15 +637,10 @@ class Session:
                 raise
             advice = "free some space and " + ("resume the run" if self._keeps_checkpoints else "start it again")
             message = f"the training is complete, but its weights could not be saved: {advice}"
-            yield from self._end(
-                events.Failed(message=message, kind=FailureKind.DISK_FULL, checkpoint=self.saved_path, **position)
-            )
+            kind = FailureKind.DISK_FULL
+            yield from self._end(events.Failed(message=message, kind=kind, checkpoint=self.saved_path, **position))
         evaluation = self.last_evaluation
-        yield from self._end(
-            events.Finished(
-                epoch=self.stages[-1].last_epoch,
-                target_accuracy=evaluation.target_accuracy if evaluation else None,
-                source_accuracy=evaluation.source_accuracy if evaluation else None,
-                **self._position,
-            )
-        )
+        assert evaluation is not None, "every stage ends with one"
+        epoch, target, source = evaluation.epoch, evaluation.target_accuracy, evaluation.source_accuracy
+        finished = events.Finished(epoch=epoch, target_accuracy=target, source_accuracy=source, **self._position)
+        yield from self._end(finished)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from core.config import RunConfig
-from core.data.batches import ShuffledImages
+from core.data.batches import shuffled_batches
 from core.data.labels import label_weights
 from core.data.task_data import ImageSet, TaskData
 from core.dropout import Dropout
@@ -123,14 +123,13 @@ def compute_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def product(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Product:
     used_rows: dict[str, list[list[int]]] = {"source": [], "target": []}
-    epoch = ShuffledImages.epoch
 
-    def recorded_epoch(self: ShuffledImages, *arguments: int) -> Iterator[tuple[Tensor, Tensor]]:
-        for images, rows in epoch(self, *arguments):
-            used_rows[self.name.split("/")[1]].append(rows.tolist())
-            yield images, rows
+    def recorded_batches(images: Any, name: str, *arguments: Any, **order: Any) -> Iterator[tuple[Tensor, Tensor]]:
+        for batch, rows in shuffled_batches(images, name, *arguments, **order):
+            used_rows[name.split("/")[1]].append(rows.tolist())
+            yield batch, rows
 
-    monkeypatch.setattr(ShuffledImages, "epoch", recorded_epoch)
+    monkeypatch.setattr("core.training.train.shuffled_batches", recorded_batches)
     monkeypatch.setattr(Dropout, "forward", lambda self, x: x)
     compute_in_float64(monkeypatch)
     return Product(tmp_path, used_rows)
