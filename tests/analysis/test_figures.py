@@ -35,7 +35,6 @@ from clarinet_tui.chart.curve import Curve, Floats
 from clarinet_tui.chart.palette import MARKERS
 from clarinet_tui.history.axes import AXES
 from core.errors import InputError
-from tests.support.cli import HEAVY, imported_modules
 from tests.support.trained_runs import make_seeds, make_trained_run, read_runs
 
 
@@ -230,11 +229,6 @@ def test_methods_have_fixed_and_distinct_looks() -> None:
         assert len(looks) == 70
         assert len({str(marker_style(index, theme)) for index in range(len(MARKERS))}) == len(MARKERS)
     assert set(MATPLOTLIB_MARKERS) == set(MARKERS)
-
-
-def test_figure_modules_import_no_heavy_modules() -> None:
-    code = "\n".join(f"import clarinet_tui.analysis.figures.{name}" for name in ("kinds", "matplotlib_output"))
-    assert not imported_modules(code) & HEAVY
 
 
 def test_legend_has_the_order_of_the_paper(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from clarinet_tui.runs.directory import RunDirectory
 from core.config import RunConfig
 from core.errors import InputError
 from tests.support.browser import DESKTOP, PHONE, find_chromium, open_page
-from tests.support.cli import HEAVY, imported_modules
 from tests.support.trained_runs import make_trained_run, read_runs
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u202egnp</style></title>"
@@ -167,14 +166,6 @@ def test_settings_table_shows_protocol_settings(records: RunRecords, page: str) 
     assert set(rows["epochs"]) == {"3", "9"}
     assert "stage1.epochs" not in rows
     assert len(rows["Setting"]) == len(make_sides(records.search(), every_group=True)) == 3
-
-
-def test_heavy_modules_are_imported_when_something_is_computed_or_shown() -> None:
-    modules = ("seed_curves", "board", "board_table", "comparison", "comparison_table")
-    code = "\n".join(f"import clarinet_tui.analysis.{module}" for module in modules)
-    assert not imported_modules(code) & (HEAVY | {"numpy", "rich"})
-    assert not imported_modules("import clarinet_tui.cli.report") & (HEAVY | {"numpy", "rich", "jinja2"})
-    assert not imported_modules("import clarinet_tui.analysis.report") & (HEAVY | {"jinja2"})
 
 
 @pytest.mark.skipif(find_chromium() is None, reason="chromium is not installed")

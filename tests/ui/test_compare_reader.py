@@ -1,7 +1,5 @@
 """Comparisons as the feed's thread reads them: nothing twice, and nothing slow before it is needed."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,39 +9,29 @@ from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.ui.feed.compare_reader import CompareReader
 from clarinet_tui.ui.snapshot.comparison import ComparisonRequest
-from core.events import Event, Stepped
+from core.events import Event
 from tests.support.app import make_app, wait_until
-from tests.support.events import evaluation
+from tests.support.cli import imported_modules
+from tests.support.events import evaluation, step
 from tests.support.ui_runs import FAMILY_STEPS, five_seeds, write_family_run
 
-READ = """
-import sys
-from pathlib import Path
+READ = """from pathlib import Path
 from clarinet_tui.ui.feed.history_reader import HistoryReader
 from clarinet_tui.ui.snapshot.snapshot import ViewRequest
-HistoryReader(Path(sys.argv[1])).read(ViewRequest())
-print("scipy" in sys.modules)
-"""
-
-
-def step(iteration: int) -> Stepped:
-    measured = {"complementary_loss": 0.5}
-    return Stepped(
-        iteration=iteration, epoch=6, adaptation_epoch=6, stage="clarinet", seconds=iteration * 0.1, metrics=measured
-    )
+HistoryReader(Path({!r})).read(ViewRequest())"""
 
 
 def test_numbers_are_computed_again_only_after_an_evaluation(tmp_path: Path) -> None:
     five_seeds(tmp_path, ("clarinet", "gac+dann"))
     going = write_family_run(tmp_path, "clar6", "clarinet", 6, until=5, end="running")
     accuracy, loss = ComparisonRequest(), ComparisonRequest(metric="complementary_loss")
-    append(going.journal, step(5 * FAMILY_STEPS + 1))
+    append(going.journal, step(5 * FAMILY_STEPS + 1, epoch=6, adaptation_epoch=6))
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
         reader = CompareReader(tmp_path)
         first, curves = reader.read(db, accuracy), reader.read(db, loss)
         assert curves.comparison is first.comparison
-        append(going.journal, step(5 * FAMILY_STEPS + 2))
+        append(going.journal, step(5 * FAMILY_STEPS + 2, epoch=6, adaptation_epoch=6))
         ingest_all(db, tmp_path)
         moved = reader.read(db, loss)
         assert moved.comparison is first.comparison, "an iteration changes no number"
@@ -94,8 +82,7 @@ def test_reading_the_history_does_not_import_scipy(tmp_path: Path) -> None:
     write_family_run(tmp_path, "dann1", "gac+dann", 1)
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
-    command = [sys.executable, "-c", READ, str(tmp_path)]
-    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip() == "False"
+    assert "scipy" not in imported_modules(READ.format(str(tmp_path)))
 
 
 @pytest.mark.parametrize("both", [False, True])

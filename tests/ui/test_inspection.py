@@ -17,7 +17,6 @@ from clarinet_tui.ui.text.inspection import format_confusion, format_inspection_
 from clarinet_tui.ui.widgets.run_detail import RunDetail
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from tests.support.app import screen_text, toast_texts, wait_until
-from tests.support.cli import imported_modules
 from tests.support.ui_runs import write_run
 
 SQUARE = ((0.0, 0.0), (1.0, 1.0))
@@ -122,10 +121,3 @@ def test_each_class_has_a_curve() -> None:
         assert line in text
     one = Confusion(matrices[1], ("cat", "eel"), 2, class_curves(rows[1:], ("cat", "eel")))
     assert "Accuracy of each class" not in format_confusion(one, 60, BRAILLE, "dark").plain
-
-
-def test_pictures_import_no_torch() -> None:
-    modules = "clarinet_tui.ui.text.inspection, clarinet_tui.chart.picture, clarinet_tui.ui.feed.detail_reader"
-    figures = "clarinet_tui.analysis.figures.terminal_output, clarinet_tui.analysis.figures.kinds"
-    samples = "clarinet_tui.models.inspection_process, clarinet_tui.ui.feed.child_process"
-    assert "torch" not in imported_modules(f"import {modules}, {figures}, {samples}")
