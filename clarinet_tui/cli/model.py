@@ -103,7 +103,7 @@ def inspect(
 
     run = find_run(runs_dir, id)
     with show_progress() as progress:
-        inspection = Inspector.open(run, data_dir, progress).inspect()
+        inspection = Inspector(run, data_dir, progress).inspect()
     write_inspection(run, inspection)
     with quiet_pipe():
         print_inspection(inspection, pictures, blocks)

@@ -113,7 +113,7 @@ def _figure_of_model(kind: Kind, run: RunDirectory, data_dir: Path, projection: 
     from clarinet_tui.models.inspection import Inspector
 
     with show_progress() as progress:
-        inspector = Inspector.open(run, data_dir, progress)
+        inspector = Inspector(run, data_dir, progress)
         config = inspector.model.info.run_config
         if kind == "calibration":
             return calibration_figure(f"{config.method} {run.id}: ", inspector.calibration())

@@ -1,7 +1,6 @@
 """What a run's model makes of its own data: features of both domains, calibration, and pictures that it gets wrong."""
 
 import importlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -16,10 +15,9 @@ from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap, Inspe
 from core.data.images import ProgressCallback
 from core.data.labels import label_hash
 from core.data.load import load_task
-from core.data.task_data import TaskData
 from core.errors import InputError
 from core.models.measures import measure_calibration, proxy_a_distance
-from core.models.model import Model, initial_model
+from core.models.model import initial_model
 
 Projection = Literal["pca", "tsne", "umap"]
 MAX_IMAGES = 1000
@@ -27,29 +25,22 @@ MAX_IMAGES = 1000
 IMAGES_AT_ONCE = 256
 
 
-@dataclass(frozen=True, eq=False)
 class Inspector:
     """A run's model and the data that it was trained on."""
 
-    run: RunDirectory
-    model: Model
-    data: TaskData
-    progress: ProgressCallback
-
-    @classmethod
-    def open(cls, run: RunDirectory, data_dir: Path, progress: ProgressCallback) -> "Inspector":
-        model = load_run_model(run)
-        config = msgspec.structs.replace(model.info.run_config, memory_limit_gb=64.0)  # whatever memory it takes
-        data = load_task(config, data_dir, progress)
+    def __init__(self, run: RunDirectory, data_dir: Path, progress: ProgressCallback) -> None:
+        self.run, self.model, self.progress = run, load_run_model(run), progress
+        info = self.model.info
+        config = msgspec.structs.replace(info.run_config, memory_limit_gb=64.0)  # whatever memory it takes
+        self.data = data = load_task(config, data_dir, progress)
         # Figures of changed data would show other images. Older runs have recorded less about theirs.
-        info, mask = model.info, data.source_train.ybar
+        mask = data.source_train.ybar
         assert mask is not None, "load_task gives every source complementary labels"
         test_size = read_started(run).get("test_size")
         if data.classes != info.classes or data.shape != info.shape:
             raise InputError(f"task: the data of {config.task} has other classes or another size than in training")
         if info.label_hash not in ("", label_hash(mask)) or test_size not in (None, len(data.target_test)):
             raise InputError(f"task: images or labels of {config.task} have changed since training")
-        return cls(run, model, data, progress)
 
     def inspect(self) -> Inspection:
         """Return everything that the app and reports show."""

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             run.check_weights()
             from clarinet_tui.models.inspection import Inspector  # imports torch
 
-            write_inspection(run, Inspector.open(run, options.data_dir, progress).inspect())
+            write_inspection(run, Inspector(run, options.data_dir, progress).inspect())
         else:
             config = msgspec.json.decode(sys.stdin.buffer.read(), type=RunConfig)
             _send(InspectionReport(pictures=read_samples(config, options.data_dir)))
