@@ -1,15 +1,14 @@
 """The content of the launch form: methods, tasks, seeds, preset, device and settings, as typed."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from clarinet_tui.place import PlaceName
-from core.config import RunConfig, SettingSpec, Tag, setting_specs, settings_tagged
+from core.config import OWN, RunConfig, SettingSpec, Tag, flatten_settings, own_specs, setting_specs, settings_tagged
+from core.methods import all_setting_specs, methods
 from core.tasks import OFFLINE_TASK, PAPER_TASKS
 
 LISTED_TASKS = (*PAPER_TASKS, OFFLINE_TASK)
@@ -40,7 +39,7 @@ class LaunchForm:
         """Where the runs compute: the field of the device also offers other places than this machine."""
         return PlaceName(self.device) if self.device in list(PlaceName) else PlaceName.LOCAL
 
-    def with_setting(self, name: str, text: str) -> LaunchForm:
+    def with_setting(self, name: str, text: str) -> Self:
         """Return the form with this setting; empty text removes it."""
         settings = {key: value for key, value in self.settings.items() if key != name}
         return replace(self, settings=settings | {name: text.strip()} if text.strip() else settings)
@@ -48,10 +47,9 @@ class LaunchForm:
 
 def make_form(config: RunConfig) -> LaunchForm:
     """Return the form that starts this run again; raise InputError if its method is not installed."""
-    from clarinet_tui.queue.sweep import flatten
     from core.resolve import minimal_settings
 
-    settings = dict(flatten(minimal_settings(config)))
+    settings = flatten_settings(minimal_settings(config))
     task = settings["task"]
     is_listed = task in LISTED_TASKS
     return LaunchForm(
@@ -70,9 +68,18 @@ def format_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def list_settings() -> Iterator[SettingSpec]:
-    """Return the settings without a field of their own, in the order of the config."""
-    return (spec for spec in setting_specs() if spec.name not in FORM_FIELDS)
+def list_settings(form: LaunchForm | None = None) -> tuple[SettingSpec, ...]:
+    """Return the settings without a field of their own in the form, in their order.
+
+    Those that methods declare are listed if the method is selected, or if the form sets them.
+    """
+    usual = [spec for spec in setting_specs() if spec.name not in FORM_FIELDS]
+    if form is None:
+        return tuple(usual)
+    selected = [spec for name, method in methods().items() if name in form.methods for spec in own_specs(method.settings)]
+    others = [spec for spec in all_setting_specs() if spec.name in form.settings]
+    own = {spec.name: spec for spec in (*others, *selected) if spec.name.startswith(OWN)}
+    return (*own.values(), *usual)
 
 
 def allowed_values(setting: SettingSpec) -> tuple[str, ...]:

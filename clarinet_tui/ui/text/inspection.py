@@ -1,22 +1,16 @@
 """The panes Model and Pictures of an inspected run: figures of its model, and pictures as half blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from textual.content import Content
 
+from clarinet_tui.chart.cells import GlyphSet
 from clarinet_tui.chart.picture import CELL_COLUMNS, GAP, picture_grid
-from clarinet_tui.runs.inspection_file import GROUP_TITLES
+from clarinet_tui.runs.inspection_file import GROUP_TITLES, Inspection, Picture
 from clarinet_tui.text import format_percent, format_task, printable, progress_bar
+from clarinet_tui.ui.snapshot.snapshot import Confusion, InspectionProgress, RunDetails, TaskSamples
 from clarinet_tui.ui.text.styled import styled
-
-if TYPE_CHECKING:
-    from clarinet_tui.chart.cells import GlyphSet
-    from clarinet_tui.runs.inspection_file import Inspection, Picture
-    from clarinet_tui.ui.snapshot.snapshot import Confusion, InspectionProgress, RunDetails, TaskSamples
 
 
 def format_inspection_state(run: str, details: RunDetails | None, progress: InspectionProgress | None) -> Content:

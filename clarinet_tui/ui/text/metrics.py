@@ -1,16 +1,14 @@
 """Metrics beside the charts: name, sparkline and newest value, and the share of gradient ascent steps."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from textual.content import Content
 
+from clarinet_tui.chart.curve import Curve
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import (
     GIB,
@@ -23,12 +21,9 @@ from clarinet_tui.text import (
     progress_bar,
     sparkline,
 )
+from clarinet_tui.ui.snapshot.snapshot import RunCurves
 from clarinet_tui.ui.text.styled import STATE_STYLES, Span, styled
 from core.metrics import Metric, shown_in
-
-if TYPE_CHECKING:
-    from clarinet_tui.chart.curve import Curve
-    from clarinet_tui.ui.snapshot.snapshot import RunCurves
 
 SIDEBAR = shown_in("sidebar")
 NAME, VALUE = 17, 9
