@@ -88,7 +88,6 @@ class ClarinetApp(OrderedInput, GuardedApp):
         data_dir: Path = Path("data"),
         fps: float = FPS,
         now: Callable[[], float] = time.time,
-        glyphs: str = "",
         preferences: Path | None = None,
         catches_errors: bool = False,
         on_first_paint: Callable[[], object] = lambda: None,
@@ -111,7 +110,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
         self.set_reactive(App.theme, theme)  # without watchers, which would compute all styles twice
         self._set_theme_classes()
         self.stylesheet.set_variables(self.get_css_variables())
-        self._plain_glyphs = PlainGlyphs(enabled=needs_plain_glyphs(os.environ))
+        self._has_plain_glyphs = needs_plain_glyphs(os.environ)
         log = self._error_log.write
         self.state = AppState(
             runs_dir,
@@ -131,7 +130,6 @@ class ClarinetApp(OrderedInput, GuardedApp):
             lambda progress: self.call_later(self._show_inspection, progress),
             self.preferences,
             now,
-            glyphs,
         )
         self.state.live_run, self.state.overlaid_runs = next(iter(runs), None), runs if len(runs) > 1 else ()
         for view in VIEWS:
@@ -182,7 +180,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
         self.call_later(self.notify, message, title="Preferences", severity="warning", timeout=8, markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), *([self._plain_glyphs] if self._plain_glyphs.enabled else [])]
+        return [*super().get_line_filters(), *([PlainGlyphs()] if self._has_plain_glyphs else [])]
 
     def watch_theme(self, theme: str) -> None:
         self._set_theme_classes()

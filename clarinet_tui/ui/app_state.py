@@ -40,7 +40,7 @@ class AppState:
     """Called by a thread with each step of an inspection."""
     preferences: PreferenceStore
     now: Callable[[], float]
-    glyphs: str
+    glyphs: str = ""
     """The name of the charts' glyph set, or "" to choose by the terminal."""
     snapshot: HistorySnapshot | None = None
     live_run: str | None = None

@@ -8,13 +8,11 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any
 
+from textual.message_pump import MessagePump
 from textual.strip import Strip
-
-if TYPE_CHECKING:
-    from textual.message_pump import MessagePump
-    from textual.widget import Widget
+from textual.widget import Widget
 
 MAX_BYTES = 1 << 20
 """Size after which the log file is rotated; one older file is kept."""
@@ -22,10 +20,7 @@ REPEAT_SECONDS = 10.0
 """The same error is not reported again within this time."""
 
 
-RenderLine = TypeVar("RenderLine", bound=Callable[..., Strip])
-
-
-def guard_render_line(render_line: RenderLine) -> RenderLine:
+def guard_render_line(render_line: Callable[[Any, int], Strip]) -> Callable[[Any, int], Strip]:
     """Decorate a widget's `render_line`: a line that cannot be drawn is blank."""
 
     def guarded(widget: Widget, y: int) -> Strip:
@@ -35,7 +30,7 @@ def guard_render_line(render_line: RenderLine) -> RenderLine:
             report_error(widget, error)
             return Strip.blank(widget.size.width)
 
-    return cast(RenderLine, guarded)
+    return guarded
 
 
 def report_error(pump: MessagePump, error: Exception) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from clarinet_tui.streams import replace_dead_streams
 from clarinet_tui.ui.feed.history_feed import FPS
@@ -16,46 +17,21 @@ PAINTS_PER_UPDATE = 15
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Open the app; exit with code 2 and a message if a run does not exist."""
+    """Show the history, or the given runs live, until the user quits; exit with code 2 if that is impossible."""
     options = _parser().parse_args(arguments)
     if options.version:
         from clarinet_tui.version import version_text
 
         print(version_text(options.verbose))
         return
-    database = Path(options.db) if options.db else None
-    sys.exit(run_app(Path(options.runs_dir), options.runs, database, options.fps, Path(options.data_dir)))
-
-
-def run_app(
-    runs_dir: Path,
-    runs: Sequence[str] = (),
-    database: Path | None = None,
-    fps: float = FPS,
-    data_dir: Path = Path("data"),
-) -> int:
-    """Show the history, or the given runs live, until the user quits; return the exit code."""
-    ids = _find_runs(runs_dir, runs) if runs else ()
-    if ids is None:
-        return 2
+    runs_dir = Path(options.runs_dir)
+    ids = _find_runs(runs_dir, options.runs) if options.runs else ()
     if problem := _terminal_problem():
-        print(f"clarinet-tui: {problem}; use `clarinet ls` to list runs without one", file=sys.stderr)
-        return 2
-    if database is None and not _is_own_directory(runs_dir):
-        from clarinet_tui.history.database import temporary_database
-        from core.errors import InputError
-
-        try:
-            database = temporary_database(runs_dir)
-        except InputError as error:
-            print(f"clarinet-tui: {error}", file=sys.stderr)
-            return 2
-        if database:
-            reason = "cannot be written: its history is built in a temporary file"
-            print(f"clarinet-tui: {runs_dir}: {reason}", file=sys.stderr)
+        _exit(f"{problem}; use `clarinet ls` to list runs without one")
+    database = Path(options.db) if options.db else _temporary_database(runs_dir)
     gc.disable()  # objects made for the first paint live on: searching them for garbage costs 10 % of the CPU
     # Textual reads the variable once, when it is imported.
-    os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS_PER_UPDATE * fps)))))
+    os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS_PER_UPDATE * options.fps)))))
     from clarinet_tui.ui.app import ClarinetApp
     from clarinet_tui.ui.terminal_driver import TerminalDriver
 
@@ -63,21 +39,38 @@ def run_app(
         runs_dir,
         runs=ids,
         database=database,
-        data_dir=data_dir,
-        fps=fps,
+        data_dir=Path(options.data_dir),
+        fps=options.fps,
         catches_errors=True,
         on_first_paint=_enable_garbage_collection,
     )
     app.driver_class = TerminalDriver
     app.run()
     replace_dead_streams()
-    return app.return_code or 0
+    sys.exit(app.return_code or 0)
 
 
-def _is_own_directory(runs_dir: Path) -> bool:
-    """Whether directory and history are this user's: a common case, found without slow imports."""
+def _exit(problem: object) -> NoReturn:
+    print(f"clarinet-tui: {problem}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _temporary_database(runs_dir: Path) -> Path | None:
+    """Return a database elsewhere for a directory that cannot be written."""
     paths = (runs_dir, runs_dir / "clarinet.db")
-    return all(not path.exists() or (path.stat().st_uid == os.geteuid() and os.access(path, os.W_OK)) for path in paths)
+    if all(not path.exists() or (path.stat().st_uid == os.geteuid() and os.access(path, os.W_OK)) for path in paths):
+        return None  # this user's directory: the common case, found without slow imports
+    from clarinet_tui.history.database import temporary_database
+    from core.errors import InputError
+
+    try:
+        database = temporary_database(runs_dir)
+    except InputError as error:
+        _exit(error)
+    if database:
+        reason = "cannot be written: its history is built in a temporary file"
+        print(f"clarinet-tui: {runs_dir}: {reason}", file=sys.stderr)
+    return database
 
 
 def _terminal_problem() -> str:
@@ -94,19 +87,18 @@ def _enable_garbage_collection() -> None:
     gc.enable()
 
 
-def _find_runs(runs_dir: Path, runs: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the ids of the runs without duplicates, or None after printing an error."""
+def _find_runs(runs_dir: Path, runs: Sequence[str]) -> tuple[str, ...]:
+    """Return the ids of the runs without duplicates."""
     from clarinet_tui.runs.directory import find_run
     from clarinet_tui.ui.app_state import MAX_OVERLAID
     from core.errors import InputError
 
     try:
         ids = tuple(dict.fromkeys(find_run(runs_dir, run).id for run in runs))
-        if len(ids) > MAX_OVERLAID:
-            raise InputError(f"expected at most {MAX_OVERLAID} runs to overlay, got {len(ids)}")
     except InputError as error:
-        print(f"clarinet-tui: {error}", file=sys.stderr)
-        return None
+        _exit(error)
+    if len(ids) > MAX_OVERLAID:
+        _exit(f"expected at most {MAX_OVERLAID} runs to overlay, got {len(ids)}")
     return ids
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from rich.segment import Segment
 from textual.color import Color
@@ -13,9 +14,20 @@ DARK, LIGHT, CONTRAST = "clarinet-dark", "clarinet-light", "clarinet-contrast"
 GLYPH = "✓✗▸▹◦▪●○■□◆◇▲△▼━╸┃‖┈┊╭╮╰╯▏▁▂▃▅▆▇…†‹›⏎λ"
 PLAIN = "+x>>o#o°#·**^^v=-│║·│┌┐└┘│__▄▄██.+<>¶l"
 """The replacement of each glyph above it."""
+
+
+def _make_theme(
+    palette: str, *, muted: str, disabled: str, variables: Mapping[str, str] | None = None, **options: Any
+) -> Theme:
+    """Return the theme whose charts have this palette, and whose muted and disabled text has these colours."""
+    colours = {"foreground-muted": muted, "foreground-disabled": disabled, "text-disabled": disabled}
+    variables = {"chart-palette": palette, **colours, **(variables or {})}
+    return Theme(f"clarinet-{palette}", variables=variables, **options)
+
+
 THEMES = (
-    Theme(
-        name=DARK,
+    _make_theme(
+        "dark",
         primary="#56B4E9",
         secondary="#9DB2FF",
         accent="#F0A830",
@@ -26,16 +38,11 @@ THEMES = (
         background="#0E1116",
         surface="#161B22",
         panel="#1D242D",
-        dark=True,
-        variables={
-            "chart-palette": "dark",
-            "foreground-muted": "#D9DFE7B0",
-            "foreground-disabled": "#D9DFE78A",
-            "text-disabled": "#D9DFE78A",
-        },
+        muted="#D9DFE7B0",
+        disabled="#D9DFE78A",
     ),
-    Theme(
-        name=LIGHT,
+    _make_theme(
+        "light",
         primary="#00639C",
         secondary="#4B57B8",
         accent="#9A4A00",
@@ -46,16 +53,12 @@ THEMES = (
         background="#FCFBF8",
         surface="#F2F0EA",
         panel="#E5E2D9",
+        muted="#1B2128C4",
+        disabled="#1B2128A3",
         dark=False,
-        variables={
-            "chart-palette": "light",
-            "foreground-muted": "#1B2128C4",
-            "foreground-disabled": "#1B2128A3",
-            "text-disabled": "#1B2128A3",
-        },
     ),
-    Theme(
-        name=CONTRAST,
+    _make_theme(
+        "contrast",
         primary="#66CCFF",
         secondary="#C9B8FF",
         accent="#FFD84D",
@@ -66,15 +69,10 @@ THEMES = (
         background="#000000",
         surface="#0A0A0A",
         panel="#1C1C1C",
-        dark=True,
+        muted="#E6E6E6",
+        disabled="#CCCCCC",
         text_alpha=1.0,
-        variables={
-            "chart-palette": "contrast",
-            "foreground-muted": "#E6E6E6",
-            "foreground-disabled": "#CCCCCC",
-            "text-disabled": "#CCCCCC",
-            "footer-key-foreground": "#FFD84D",
-        },
+        variables={"footer-key-foreground": "#FFD84D"},
     ),
 )
 

@@ -8,7 +8,7 @@ import pytest
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.main import main, run_app
+from clarinet_tui.ui.main import main
 from core.config import RunConfig
 from tests.support.cli import imported_modules
 
@@ -48,7 +48,9 @@ def test_a_history_that_another_user_has_put_there_is_named(
         os.chown(path, 64101, -1)
     monkeypatch.setattr("clarinet_tui.ui.main._terminal_problem", lambda: "")
     monkeypatch.delenv("CLARINET_DB", raising=False)
-    assert run_app(tmp_path) == 2
+    with pytest.raises(SystemExit) as ended:
+        main(["--runs-dir", str(tmp_path)])
+    assert ended.value.code == 2
     assert "clarinet.0.db: belongs to user 64101" in capsys.readouterr().err
 
 

@@ -17,7 +17,7 @@ from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.feed.child_process import SamplesFeed
 from clarinet_tui.ui.launch_check import CheckedForm, check_form, estimate_times
-from clarinet_tui.ui.launch_form import LISTED_TASKS, LaunchForm, list_settings
+from clarinet_tui.ui.launch_form import LISTED_TASKS, LaunchForm
 from clarinet_tui.ui.screens.view_screen import ViewScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import TaskSamples
@@ -56,6 +56,9 @@ class LaunchScreen(ViewScreen):
         Binding("escape", "app.view('history')", "Back", id="launch.back"),
     ]
 
+    _form = LaunchForm()
+    _checked = CheckedForm(_form)
+
     def compose(self) -> ComposeResult:
         yield self.top_bar()
         with Container(id="form"):
@@ -69,7 +72,7 @@ class LaunchScreen(ViewScreen):
                 yield from _field("Slurm", Input(placeholder="partition=main time=02:00:00", compact=True, id="slurm"))
                 yield StyledText(id="setting-help")
                 yield SampleGrid(id="samples")
-            yield SettingList(id="settings")
+            yield SettingList(self._checked, id="settings")
         yield StyledText(id="hint")
         with Vertical(id="launch-summary"):
             yield StyledText(id="count")
@@ -81,12 +84,12 @@ class LaunchScreen(ViewScreen):
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        self._form = LaunchForm()
-        self._checked = CheckedForm(self._form)
         self._is_starting = False
         self._samples_feed = SamplesFeed(self.state.data_dir, partial(self.call_later, self._show_samples))
         for field in self.query(Input):
             field.cursor_blink = self.app.animation_level != "none"
+        for choices in self.query(Choices):
+            self.watch(choices, "cursor", self._show_hint, init=False)
         self.query_one("#methods").focus()
 
     def on_screen_resume(self) -> None:
@@ -195,7 +198,6 @@ class LaunchScreen(ViewScreen):
             self.call_after_refresh(self._request_samples)
 
     @on(events.DescendantFocus)
-    @on(Choices.ChoiceHighlighted)
     @on(OptionList.OptionHighlighted)
     def _show_hint(self) -> None:
         """Describe what has the focus in the hint line, and a setting in full below the form's fields."""
@@ -206,7 +208,7 @@ class LaunchScreen(ViewScreen):
             hint = HINTS.get(focused.id or "", "")
         elif isinstance(focused, OptionList):
             name = focused.highlighted_option.id if focused.highlighted_option else None
-            setting = next((setting for setting in list_settings() if setting.name == name), None)
+            setting = next((setting for setting in self._checked.settings if setting.name == name), None)
             hint = f"{setting.name}: {setting.description}" if setting else ""
             help_text = launch_text.format_setting_help(setting, self._checked) if setting else styled()
             self.set_text("#setting-help", help_text)

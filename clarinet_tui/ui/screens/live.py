@@ -17,6 +17,7 @@ from clarinet_tui.history.axes import AXES, Axis, find_axis
 from clarinet_tui.ui.screens.view_screen import RunActionScreen, next_value
 from clarinet_tui.ui.snapshot.references import NONE_SHOWN, REFERENCE_KINDS, REFERENCE_NAMES, ReferenceRequest
 from clarinet_tui.ui.snapshot.snapshot import DetailRequest, HistorySnapshot, RunCurves, RunDetails, ViewRequest
+from clarinet_tui.ui.text import metrics as metrics_text
 from clarinet_tui.ui.text import run as run_text
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.chart import Chart, theme_palette
@@ -24,6 +25,7 @@ from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_charts import HardwareGrid, MetricGrid, RunCharts
 from clarinet_tui.ui.widgets.styled_text import StyledText
+from core.metrics import METRICS
 
 GRIDS = ("-grid", "-hardware")
 """Classes of the screen while a grid is shown."""
@@ -99,13 +101,10 @@ class LiveScreen(RunActionScreen):
         return self.state.overlaid_runs or self.target_runs()
 
     def make_request(self) -> ViewRequest:
-        from clarinet_tui.ui.text.metrics import SIDEBAR
-        from core.metrics import METRICS
-
         front = self.run_in_view()
         if front is None:
             return ViewRequest()
-        metrics = tuple(METRICS) if self.has_class("-grid") else tuple(SIDEBAR)
+        metrics = tuple(METRICS) if self.has_class("-grid") else tuple(metrics_text.SIDEBAR)
         curves = tuple(
             self._charts.curves_request(run, *(metrics if run == front else ())) for run in self._shown_runs()
         )
@@ -149,8 +148,6 @@ class LiveScreen(RunActionScreen):
         self.query_one("#live-alarms").display = False
 
     def _show_run(self, curves: RunCurves, detail: RunDetails | None) -> None:
-        from clarinet_tui.ui.text import metrics as metrics_text
-
         run, width = curves.run, self.size.width
         live, is_shown = self.query_one("#live"), self.classes.isdisjoint(GRIDS)
         if is_shown and not live.display:

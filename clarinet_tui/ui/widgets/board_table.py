@@ -18,7 +18,7 @@ from clarinet_tui.ui.error_guard import guard_render_line
 from clarinet_tui.ui.text.board import BoardLayout, BoardLine
 from clarinet_tui.ui.text.styled import Spans
 from clarinet_tui.ui.textual_private import GuardedHandlers
-from clarinet_tui.ui.widgets.styled_text import RoleStyles, role_classes, role_css
+from clarinet_tui.ui.widgets.styled_text import role_style
 
 
 class CellPosition(NamedTuple):
@@ -36,13 +36,13 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
     """
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"board--cursor", "board--stripe", *role_classes("board")}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"board--cursor", "board--stripe"}
     DEFAULT_CSS = """
     BoardTable { overflow-x: hidden; scrollbar-size: 0 0; }
     BoardTable > .board--stripe { background: $foreground 4%; }
     BoardTable > .board--cursor { background: $foreground 12%; }
     BoardTable:focus > .board--cursor { background: $primary 35%; }
-    """ + role_css("BoardTable", "board")
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "Runs", id="cells.open", tooltip="Show the runs of this cell in History"),
         Binding("down,j", "move(1, 0)", "Down", id="cells.down", show=False),
@@ -68,7 +68,6 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
         self._cursor = CellPosition()
         self._first_method: dict[int, int] = {}
         """The first visible method of each table."""
-        self._roles = RoleStyles(self, "board")
 
     @property
     def _line(self) -> BoardLine:
@@ -141,7 +140,7 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
         return Strip.join(strips).adjust_cell_length(width, style)
 
     def _render_cell(self, spans: Spans, width: int, style: Style) -> Strip:
-        segments = [Segment(text, self._roles.apply(style, role)) for text, role in spans if text]
+        segments = [Segment(text, role_style(self, style, role)) for text, role in spans if text]
         return Strip(segments).adjust_cell_length(width, style)
 
     def action_move(self, rows: int, columns: int) -> None:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.binding import ActiveBinding
 from textual.reactive import reactive
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from clarinet_tui.ui.error_guard import guard_render_line
 from clarinet_tui.ui.textual_private import GuardedHandlers
-
-if TYPE_CHECKING:
-    from textual.binding import ActiveBinding
-    from textual.screen import Screen
 
 DROPPED = (
     *("quit", "copy_command", "note", "tag", "remove", "clone", "sort", "pane(1)", "resume", "app.view('history')"),

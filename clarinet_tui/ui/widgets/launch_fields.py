@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual import events, getters
@@ -19,14 +19,17 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
 from clarinet_tui.chart.picture import CELL_COLUMNS
-from clarinet_tui.ui.launch_check import CheckedForm
-from clarinet_tui.ui.launch_form import LaunchForm, allowed_values, list_settings
+from clarinet_tui.ui.launch_form import allowed_values, list_settings
 from clarinet_tui.ui.snapshot.snapshot import TaskSamples
 from clarinet_tui.ui.text.inspection import format_samples
 from clarinet_tui.ui.text.launch import Choice, format_expected, format_setting, matching_settings
 from clarinet_tui.ui.text.styled import fit_spans, styled
 from clarinet_tui.ui.widgets.pick_list import PickList
 from clarinet_tui.ui.widgets.styled_text import StyledText
+
+if TYPE_CHECKING:
+    from clarinet_tui.ui.launch_check import CheckedForm
+    from core.config import SettingSpec
 
 
 class SettingList(Vertical):
@@ -55,10 +58,9 @@ class SettingList(Vertical):
         name: str
         text: str
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, checked: CheckedForm, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._settings = {setting.name: setting for setting in list_settings()}
-        self._checked = CheckedForm(LaunchForm())
+        self._checked = checked
         self._find = ""
         self._edited: tuple[str, str] | None = None
         """The name of the setting that is being edited, and its text before."""
@@ -75,6 +77,10 @@ class SettingList(Vertical):
         yield PickList(id="setting-lines")
 
     _list = getters.query_one(PickList)
+
+    @property
+    def _settings(self) -> dict[str, SettingSpec]:
+        return {setting.name: setting for setting in self._checked.settings or list_settings()}
 
     def on_resize(self) -> None:
         self._update()
@@ -199,9 +205,6 @@ class Choices(Widget, can_focus=True):
     class SelectionChanged(Message):
         choices: Choices
 
-    class ChoiceHighlighted(Message):
-        """The cursor is on another choice."""
-
     choices: reactive[tuple[Choice, ...]] = reactive(())
     selected: reactive[tuple[str, ...]] = reactive(())
     cursor: reactive[int] = reactive(0)
@@ -254,9 +257,6 @@ class Choices(Widget, can_focus=True):
         if self.one_per_line:
             return styled(*fit_spans(spans, width + GAP), *choice.suffix)
         return styled(*fit_spans(spans, width))
-
-    def watch_cursor(self) -> None:
-        self.post_message(self.ChoiceHighlighted())
 
     def on_focus(self) -> None:
         """Move the cursor to the selected choice, if there can be only one."""

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
 from rich.style import Style
@@ -18,13 +18,10 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Input, Log, Static
 
-from clarinet_tui.ui.snapshot.snapshot import MAX_LOG_LINES
+from clarinet_tui.ui.snapshot.snapshot import MAX_LOG_LINES, LogExcerpt
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers, LogLineStyles
 from clarinet_tui.ui.widgets.styled_text import StyledText
-
-if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.snapshot import LogExcerpt
 
 INDENT = "    "
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from textual.app import ComposeResult
@@ -15,6 +14,7 @@ from clarinet_tui.chart.curve import Curve, Reference, VerticalMark, extent_of
 from clarinet_tui.chart.scales import Viewport
 from clarinet_tui.history.axes import AXES, Axis
 from clarinet_tui.text import format_seed
+from clarinet_tui.ui.snapshot.references import References
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves
 from clarinet_tui.ui.text.metrics import NO_SAMPLES, QUANTITIES
 from clarinet_tui.ui.text.styled import styled
@@ -22,9 +22,6 @@ from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.metrics import METRICS, Metric, shown_in
-
-if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.references import References
 
 LOSSES = shown_in("loss chart")
 ACCURACIES = shown_in("accuracy chart")

@@ -34,7 +34,7 @@ from clarinet_tui.ui.snapshot.snapshot import PAGE_ROWS, Listing
 from clarinet_tui.ui.text.run import name_alarms
 from clarinet_tui.ui.text.styled import STATE_STYLES, Span, fit_spans
 from clarinet_tui.ui.textual_private import GuardedHandlers
-from clarinet_tui.ui.widgets.styled_text import RoleStyles, role_classes, role_css
+from clarinet_tui.ui.widgets.styled_text import role_style
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -204,14 +204,14 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
     """A table of runs. The cursor stays on its run when others are added above it."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"runs--head", "runs--cursor", "runs--selected", *role_classes("runs")}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"runs--head", "runs--cursor", "runs--selected"}
     DEFAULT_CSS = """
     RunTable { overflow-x: hidden; scrollbar-size-vertical: 1; }
     RunTable > .runs--head { color: $foreground 50%; text-style: bold; }
     RunTable > .runs--cursor { background: $foreground 10%; }
     RunTable:focus > .runs--cursor { background: $primary 35%; }
     RunTable > .runs--selected { color: $text-accent; text-style: bold; }
-    """ + role_css("RunTable", "runs")
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "move(1)", "Down", id="runs.down", show=False),
         Binding("up,k", "move(-1)", "Up", id="runs.up", show=False),
@@ -255,18 +255,14 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self._listing = Listing()
         self._hidden: frozenset[str] = frozenset()
         self._cursor = 0
-        self._selected: dict[str, None] = {}
-        self._roles = RoleStyles(self, "runs")
+        self.selected: tuple[str, ...] = ()
+        """The ids of the selected runs, in the order of their selection."""
         self._background = Style()
         self._fitted: list[tuple[RunColumn, int]] = []
 
     @property
     def cursor_run(self) -> RunRow | None:
         return self._run_at(self._cursor)
-
-    @property
-    def selected(self) -> tuple[str, ...]:
-        return tuple(self._selected)
 
     def _run_at(self, index: int) -> RunRow | None:
         row = index - self._listing.offset
@@ -331,15 +327,15 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
             text = "  …"
         elif y == 2 and not self._listing.total and self._listing.query:
             text, role = "   No run matches. Escape clears the filter.", "muted"
-        return Strip([Segment(text, self._roles.apply(style, role))]).adjust_cell_length(width, style)
+        return Strip([Segment(text, role_style(self, style, role))]).adjust_cell_length(width, style)
 
     def _render_run(self, run: RunRow, width: int, style: Style) -> Strip:
         mark = self.get_component_rich_style("runs--selected", partial=True)
-        segments = [Segment("┃", style + mark) if run.id in self._selected else Segment(" ", style)]
+        segments = [Segment("┃", style + mark) if run.id in self.selected else Segment(" ", style)]
         now, trend = self._now(), self._listing.trends.get(run.id, ())
         for column, size in self._fitted:
             spans = [*render_cell(column, run, size, now, trend), (" ", "")]
-            segments += [Segment(text, self._roles.apply(style, role)) for text, role in spans]
+            segments += [Segment(text, role_style(self, style, role)) for text, role in spans]
         return Strip(segments).simplify().adjust_cell_length(width, style)
 
     def action_move(self, rows: int) -> None:
@@ -360,16 +356,14 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         run = self.cursor_run
         if run is None:
             return
-        if run.id in self._selected:
-            del self._selected[run.id]
-        else:
-            self._selected[run.id] = None
+        others = tuple(selected for selected in self.selected if selected != run.id)
+        self.selected = others if run.id in self.selected else (*others, run.id)
         self.post_message(self.SelectionChanged())
         self.refresh()
         self.action_move(1)
 
     def clear_selection(self) -> None:
-        self._selected.clear()
+        self.selected = ()
         self.post_message(self.SelectionChanged())
         self.refresh()
 

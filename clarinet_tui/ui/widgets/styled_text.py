@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from functools import lru_cache
+from typing import cast
 
+from rich.color import Color as RichColor
 from rich.style import Style
 from textual.color import Color
 from textual.content import Content
+from textual.css.styles import RulesMap
 from textual.widget import Widget
 from textual.widgets import Static
 
 from clarinet_tui.ui.text.styled import ROLES
-
-if TYPE_CHECKING:
-    from textual.css.styles import RulesMap
 
 
 class StyledText(Static):
@@ -34,37 +34,18 @@ class StyledText(Static):
         if not styles.auto_dimensions:
             return True
         auto_width = styles.width is not None and styles.width.is_auto
-        rules = cast("RulesMap", styles)  # as Textual itself passes them
+        rules = cast(RulesMap, styles)  # as Textual itself passes them
         return not auto_width and width > 0 and content.get_height(rules, width) == height
 
 
-def role_classes(prefix: str) -> set[str]:
-    """The component classes of a widget that draws text with roles."""
-    return {f"{prefix}--{role}" for role in ROLES}
+def role_style(widget: Widget, style: Style, role: str) -> Style:
+    """Return the style in the role's colour, blended with the background if the colour is translucent."""
+    if not role:
+        return style
+    colour = widget.app.stylesheet.parse_style(ROLES[role]).foreground
+    return style + (_blend(colour, style.bgcolor) if colour else Style(bold=True))
 
 
-def role_css(widget: str, prefix: str) -> str:
-    """The CSS of these component classes."""
-    coloured = {role: colour for role, colour in ROLES.items() if colour.startswith("$")}
-    return "".join(f"{widget} > .{prefix}--{role} {{ color: {colour}; }}\n" for role, colour in coloured.items())
-
-
-class RoleStyles:
-    """Applies roles to the style of a line, with a cache."""
-
-    def __init__(self, widget: Widget, prefix: str) -> None:
-        self._widget, self._prefix = widget, prefix
-        self._cache: dict[tuple[str, str, str], Style] = {}
-
-    def apply(self, style: Style, role: str) -> Style:
-        """Return the style in the role's colour, blended with the background if the colour is translucent."""
-        if not role:
-            return style
-        if role == "strong":
-            return style + Style(bold=True)
-        key = (self._widget.app.theme, str(style.bgcolor), role)
-        if key not in self._cache:
-            colour = self._widget.get_component_styles(f"{self._prefix}--{role}").color
-            background = Color.from_rich_color(style.bgcolor)
-            self._cache[key] = Style(color=background.blend(colour.with_alpha(1.0), colour.a).rich_color)
-        return style + self._cache[key]
+@lru_cache(maxsize=256)
+def _blend(colour: Color, background: RichColor | None) -> Style:
+    return Style(color=Color.from_rich_color(background).blend(colour.with_alpha(1.0), colour.a).rich_color)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
 from clarinet_tui.text import format_count
+from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot
 from clarinet_tui.ui.text.styled import Span, styled
 from clarinet_tui.ui.widgets.styled_text import StyledText
-
-if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot
 
 VIEWS = {name: name.capitalize() for name in ("history", "launch", "live", "compare", "board", "devices")}
 """The title of each view."""
