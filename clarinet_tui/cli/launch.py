@@ -1,34 +1,46 @@
-"""What `clarinet run` and `clarinet sweep` share: options, settings, durations, options of Slurm, and the cost."""
+"""`clarinet run` and `clarinet sweep`: train one run in this process, or queue runs.
 
+What both share: options, settings, durations, options of Slurm, and the cost.
+"""
+
+import os
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from clarinet_tui.analysis.run_estimate import Estimator
-from clarinet_tui.cli.completion import preset_names, run_ids
+from clarinet_tui.cli.completion import method_names, preset_names, run_ids, task_names
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, Jsonl, On, RunsDir, Settings, SlurmPairs
-from clarinet_tui.cli.output import warn
+from clarinet_tui.cli.output import print_json_rows, warn
+from clarinet_tui.cli.tui import replace_process, tui
+from clarinet_tui.devices.device import Device, match_devices, select_device, unavailable_reason, worker_options
 from clarinet_tui.devices.local import list_devices
 from clarinet_tui.history.database import Database
 from clarinet_tui.place import LaunchOptions, PlaceName, SlurmOptions
-from clarinet_tui.queue.sweep import nest, parse_value
-from clarinet_tui.runs.directory import find_run, read_toml
-from clarinet_tui.text import format_count, format_duration
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.requests import place_named
+from clarinet_tui.queue.sweep import expand_grid, nest, parse_grid, parse_seeds, parse_value
+from clarinet_tui.runs.directory import RunDirectory, find_run, read_toml
+from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
+from clarinet_tui.text import format_count, format_duration, shell_command
 from clarinet_tui.worker.notifications import ON_END, parse_hook_command
 from core.config import RunConfig, format_value, merge_settings
 from core.errors import InputError
 from core.resolve import resolve
+from core.tasks import OFFLINE_TASK
 
 DURATION = re.compile(r"(\d+d)?(\d+h)?(\d+m)?(\d+s)?", re.ASCII)
 LONG = 3600.0
 """Seconds of training that a sweep may take without a question."""
+OutputForm = Literal["array", "lines"] | None
+"""How events are printed: as one array, one a line, or as text."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +92,194 @@ class Launch:
             slurm=jobs,
             **options,
         )
+
+
+def run(
+    file: Annotated[Path | None, Argument(metavar="FILE", help="TOML file of settings.")] = None,
+    method: Annotated[str | None, Option(help="clarinet, gac+cdan-e, …", autocompletion=method_names)] = None,
+    task: Annotated[
+        str | None, Option(help='"M->U", or "path/to/source->path/to/target".', autocompletion=task_names)
+    ] = None,
+    seed: Annotated[int | None, Option(help="Seed of every random stream.")] = None,
+    device: Annotated[str | None, Option(help="auto, cpu, cuda:0 or a GPU's UUID.")] = None,
+    headless: Annotated[bool, Option("--headless", help="Train in this terminal or batch job.")] = False,
+    resume: Annotated[str | None, Option(metavar="ID", help="Resume this run.", autocompletion=run_ids)] = None,
+    run_id: Annotated[
+        str | None, Option(metavar="ID", help="Id of the new run; an existing run with it is resumed.")
+    ] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the batch script of --on slurm; start nothing.")] = False,
+    *,
+    launch: Launch,
+) -> None:
+    """Train one run, from the queue or in this terminal.
+
+    Without --headless the run is queued and the app shows it; closing the app does not stop it. With --headless the
+    exit code is 0 (finished), 1 (failed), 2 (invalid input), 130 or 143 (stopped by a signal, can be resumed).
+
+    Example: clarinet run --headless --method clarinet --task "M->U" --preset quick --seed 1
+    """
+    chosen = launch.choose(method=method, task=task, seed=seed, device=device)
+    jobs = slurm_options(None if headless and "CLARINET_ON" in os.environ else launch.on, launch.slurm)
+    options = launch.make_options(jobs)
+    place = place_named(launch.runs_dir, options.on)
+    if headless and not place.is_here:
+        raise InputError(f"run: --headless trains in this terminal, and --on {place.name} elsewhere: use one of them")
+    if dry_run and place.is_here:
+        raise InputError("run: --dry-run prints a batch script: it needs --on slurm")
+    if not headless and place.is_here and not sys.stdout.isatty():
+        raise InputError("run: the app needs a terminal; use --headless")
+    if headless and (launch.not_before or launch.after):
+        raise InputError("run: --not-before and --after are for queued runs: leave out --headless")
+    form: OutputForm = "lines" if launch.jsonl else "array" if launch.json else None
+    if existing := _find_existing(launch.runs_dir, resume, run_id, file, chosen):
+        continue_run(existing, options, headless, form)
+    cores = None if headless else place.cores(str(chosen.get("device", "auto")), options)
+    config = make_config(file, chosen, cores)
+    if dry_run:
+        print(*place.preview([config], options), end="")
+        return
+    if file is None and "preset" not in chosen and place.is_here:
+        if headless:
+            warn_of_cost(config, launch.runs_dir, launch.data_dir)
+        else:
+            confirm_cost([config], launch.runs_dir, launch.data_dir)
+    if headless:
+        devices = choose_devices(config.device)
+        exec_worker(RunDirectory.create(launch.runs_dir, config, id=run_id), options, form, devices)
+    (new,) = place.submit([config], options, run_id=run_id)
+    show_run(new, options)
+
+
+def _find_existing(
+    runs_dir: Path, resume: str | None, run_id: str | None, file: Path | None, chosen: dict[str, Any]
+) -> RunDirectory | None:
+    """Return the run to resume; a run with `run_id` exists when a batch job was requeued."""
+    if resume:
+        if file or chosen or run_id:
+            raise InputError("--resume: uses the settings of the run; give no others")
+        return find_run(runs_dir, resume)
+    run = RunDirectory(runs_dir, run_id) if run_id else None
+    if run is None or not run.config.exists():
+        return None
+    # The number of threads follows the machine, which may differ from that of the first attempt.
+    if (file or chosen) and run.read_config() != make_config(file, chosen, run.read_config().threads):
+        raise InputError(f"--run-id: run {run.id} exists with other settings")
+    return run
+
+
+def continue_run(run: RunDirectory, options: LaunchOptions, headless: bool, form: OutputForm) -> NoReturn:
+    """Resume an existing run, in this process or from the queue."""
+    if headless:
+        exec_worker(run, options, form, choose_devices(run.read_config().device))
+    requests.resume([run], options)
+    show_run(run, options)
+
+
+def show_run(run: RunDirectory, options: LaunchOptions) -> NoReturn:
+    """Open the app with the run; without a terminal, print where the run is."""
+    place = place_named(run.runs_dir, options.on)
+    if place.is_here or sys.stdout.isatty():
+        tui([run.id], runs_dir=run.runs_dir, data_dir=Path(options.data_dir))
+    watch = shell_command("clarinet", "queue", runs_dir=run.runs_dir)
+    print(f"{run.id} queued on {place.title}. Watch it with: {watch}")
+    raise typer.Exit
+
+
+def choose_devices(request: str) -> list[Device]:
+    """Return the devices for a run of this terminal or batch job, best first; none leaves the choice to torch."""
+    devices = list_devices(seconds=0)
+    if request == "auto" and devices[-1].problem:
+        raise InputError(f"device: {devices[-1].problem}; use --device cpu to train on the CPU")
+    if request == "cpu" or (request == "auto" and len(devices) == 1):
+        return []
+    matches = match_devices(request, devices)
+    reasons = {device.key: unavailable_reason(device) for device in matches}
+    free = [device for device in matches if reasons[device.key] is None]
+    if not free and request == "auto":
+        texts = "; ".join(reason for reason in reasons.values() if reason)
+        raise InputError(f"device: none is free ({texts}); wait, or use --device {matches[0].label}")
+    return free or matches[:1]  # named by the user, so used although it is busy
+
+
+def exec_worker(run: RunDirectory, options: LaunchOptions, form: OutputForm, devices: list[Device]) -> NoReturn:
+    """Replace this process with the worker of a run, which keeps its pid and so its signals and exit code."""
+    fresh = not run.journal.exists()
+    arguments = worker_arguments(run, Path(options.data_dir), json=form, fresh=fresh, time_limit=options.time_limit)
+    environment = {**os.environ, **hook_environment(options.on_alarm, options.on_end)}
+    if devices:
+        environment |= select_device(devices[0].key)
+        arguments += worker_options(devices, share=run.read_config().device != "auto")
+    replace_process(arguments, environment)
+
+
+def sweep(
+    file: Annotated[
+        Path | None, Argument(metavar="FILE", help="TOML file: methods, tasks, seeds, [grid], settings.")
+    ] = None,
+    methods: Annotated[str | None, Option(help="clarinet,gac+cdan-e", autocompletion=method_names)] = None,
+    tasks: Annotated[str | None, Option(help='"M->U,U->M"', autocompletion=task_names)] = None,
+    seeds: Annotated[str | None, Option(help="1..5 or 1,2,7")] = None,
+    grid: Annotated[list[str] | None, Option(metavar="KEY=A,B", help="Values of another setting; repeatable.")] = None,
+    device: Annotated[str | None, Option(help="auto, cpu, cuda:0,2 or UUIDs of GPUs.")] = None,
+    priority: Annotated[int, Option(help="Runs with a higher priority start first.")] = 0,
+    retries: Annotated[int, Option(min=0, help="Retry lost or failed runs up to this many times.")] = 0,
+    share: Annotated[bool, Option("--share", help="Also start on devices that other processes use.")] = False,
+    paused: Annotated[bool, Option("--paused", help="Queue the runs without starting them.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the commands or batch scripts; start nothing.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask before more than an hour of training.")] = False,
+    *,
+    launch: Launch,
+) -> None:
+    """Queue all combinations of methods, tasks, seeds and settings.
+
+    Options on the command line override the file.
+
+    Example: clarinet sweep --methods clarinet,gac+cdan-e --tasks "M->U" --seeds 1..5 --preset quick
+    """
+    chosen = (file, methods, tasks, seeds, grid, launch.set_, launch.preset, launch.epochs, yes, dry_run)
+    if not any(chosen):
+        raise InputError("sweep: expected a FILE, or what to train, such as --methods, --tasks, --seeds or --preset")
+    content, source = (read_toml(file), str(file)) if file else ({}, "command line")
+    jobs = slurm_options(launch.on, launch.slurm, content, source)
+    runs = parse_grid(content, source)
+    axes = dict(runs.axes)
+    for text in grid or []:
+        name, equals, values = text.partition("=")
+        if not equals or not name.strip() or not values.strip():
+            raise InputError(f"--grid: expected KEY=A,B, got {text!a}")
+        axes[name.strip()] = [parse_value(value) for value in _split(values)]
+    runs = replace(
+        runs,
+        methods=_split(methods) if methods else runs.methods,
+        tasks=_split(tasks) if tasks else runs.tasks or [OFFLINE_TASK],
+        seeds=parse_seeds(seeds) if seeds else runs.seeds,
+        settings=merge_settings(runs.settings, launch.choose(device=device)),
+        axes=axes,
+    )
+    options = launch.make_options(jobs, priority=priority, retries=retries, share_device=share, paused=paused)
+    place = place_named(launch.runs_dir, options.on)
+    configs = expand_grid(runs, place.cores(str(runs.settings.get("device", "auto")), options))
+    if dry_run:
+        texts = place.preview(configs, options)
+        _print_queued(texts, "\n".join(texts).rstrip("\n") + "\n", launch)
+        return
+    if place.is_here and not yes and not paused:
+        confirm_cost(configs, launch.runs_dir, launch.data_dir)
+    ids = [run.id for run in place.submit(configs, options)]
+    queued = f"1 run queued: {ids[0]}" if len(ids) == 1 else f"{len(ids)} runs queued: {ids[0]} to {ids[-1]}"
+    watch = (shell_command(*words, runs_dir=launch.runs_dir) for words in (("clarinet-tui",), ("clarinet", "queue")))
+    _print_queued(ids, f"{queued}. Watch {'it' if len(ids) == 1 else 'them'} with: {' or '.join(watch)}\n", launch)
+
+
+def _print_queued(values: list[str], text: str, launch: Launch) -> None:
+    if launch.json or launch.jsonl:
+        print_json_rows(values, lines=launch.jsonl)
+    else:
+        print(text, end="")
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def slurm_options(
@@ -180,11 +380,11 @@ def confirm_cost(configs: Sequence[RunConfig], runs_dir: Path, data_dir: Path) -
         warn(total)
 
 
-def _make_estimator(runs_dir: Path, data_dir: Path, requests: Collection[str]) -> tuple[Estimator, bool]:
-    """Return an estimator for the devices that runs request, and whether these are GPUs."""
+def _make_estimator(runs_dir: Path, data_dir: Path, requested: Collection[str]) -> tuple[Estimator, bool]:
+    """Return an estimator for the requested devices, and whether these are GPUs."""
     try:
         database = Database.open_read_only(runs_dir)
     except InputError:  # there are no runs yet
         database = None
-    on_gpu = "cpu" not in requests and any(device.is_gpu for device in list_devices(seconds=0))
+    on_gpu = "cpu" not in requested and any(device.is_gpu for device in list_devices(seconds=0))
     return Estimator(database, data_dir, on_gpu=on_gpu), on_gpu

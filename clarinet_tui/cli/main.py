@@ -26,8 +26,8 @@ ADVISED = re.compile(r"`(clarinet (?!data\b)[a-z]+[^`]*)`")
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Train": {
-        "run": ("run.run", "Train one run, from the queue or in this terminal."),
-        "sweep": ("sweep.sweep", "Queue all combinations of methods, tasks, seeds and settings."),
+        "run": ("launch.run", "Train one run, from the queue or in this terminal."),
+        "sweep": ("launch.sweep", "Queue all combinations of methods, tasks, seeds and settings."),
         "demo": ("demo.demo", "Train and compare three methods offline in about two minutes."),
     },
     "Runs and queue": {

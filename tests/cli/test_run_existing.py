@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from clarinet_tui.cli import run as commands
+from clarinet_tui.cli import launch as commands
 from clarinet_tui.devices.device import Device, DeviceProcess
 from clarinet_tui.place import LaunchOptions
 from clarinet_tui.queue.queue_file import read_queue
@@ -53,7 +53,7 @@ def test_requeued_job_resumes_with_fewer_cores(tmp_path: Path, monkeypatch: pyte
 def test_resumed_run_sees_only_a_free_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replacements: list[tuple[list[str], dict[str, str]]]
 ) -> None:
-    monkeypatch.setattr("clarinet_tui.cli.run.list_devices", lambda **_: [BUSY, FREE, CPU])
+    monkeypatch.setattr("clarinet_tui.cli.launch.list_devices", lambda **_: [BUSY, FREE, CPU])
     run = make_run(tmp_path, device="cuda:0,1")
     write_events(run, [started(), Stopped(iteration=1)])
     invoke(tmp_path, "run", "--headless", "--resume", run.id)
