@@ -1,11 +1,10 @@
 """Several processes ingest at once and are killed: no line is lost or stored twice."""
 
-import multiprocessing
 import random
 import threading
 import time
 from collections.abc import Callable
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from multiprocessing.queues import Queue
 from pathlib import Path
 
@@ -19,9 +18,8 @@ from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.errors import InputError
 from tests.support.events import evaluation, read_journal, resumed, started, step
+from tests.support.forked_python import forkserver
 from tests.support.histories import content, make_run, open_history, write_events
-
-SPAWN = multiprocessing.get_context("spawn")
 
 
 def ingest_until_over(runs: Path, counts: "Queue[int] | None" = None) -> None:
@@ -48,8 +46,8 @@ def record_until_over(runs: Path) -> None:
         time.sleep(0.01)
 
 
-def start(target: Callable[..., None], *arguments: object) -> "SpawnProcess":
-    process = SPAWN.Process(target=target, args=arguments)
+def start(target: Callable[..., None], *arguments: object) -> BaseProcess:
+    process = forkserver.Process(target=target, args=arguments)
     process.start()
     return process
 
@@ -83,7 +81,7 @@ def ingested_bytes(db: Database) -> int:
 def test_three_processes_ingest_three_growing_runs(tmp_path: Path) -> None:
     runs = [make_run(tmp_path) for _ in range(3)]
     open_history(tmp_path).close()
-    counts: Queue[int] = SPAWN.Queue()
+    counts: Queue[int] = forkserver.Queue()
     for _ in range(3):
         start(ingest_until_over, tmp_path, counts)
     write_journals(runs, 40)

@@ -1,6 +1,5 @@
 """The database file: newer, older, damaged, locked, deleted, read-only, and created concurrently."""
 
-import multiprocessing
 import sqlite3
 import threading
 import time
@@ -29,9 +28,8 @@ from clarinet_tui.history.reindex import reindex
 from clarinet_tui.runs.annotations import add_tag, set_note
 from core.errors import InputError
 from tests.support.events import evaluation, resumed, started, step
+from tests.support.forked_python import forkserver
 from tests.support.histories import content, make_outdated, make_run, open_history, record_run, write_events
-
-SPAWN = multiprocessing.get_context("spawn")
 
 
 def write_history(runs_dir: Path, runs: int = 1) -> dict[str, list[tuple[Any, ...]]]:
@@ -121,8 +119,8 @@ def rebuild_halfway(runs_dir: Path, is_halfway: Event) -> None:
 
 
 def test_a_killed_rebuild_leaves_the_old_history(outdated: Path) -> None:
-    is_halfway = SPAWN.Event()
-    process = SPAWN.Process(target=rebuild_halfway, args=(outdated, is_halfway))
+    is_halfway = forkserver.Event()
+    process = forkserver.Process(target=rebuild_halfway, args=(outdated, is_halfway))
     process.start()
     assert is_halfway.wait(60)
     old = read_old_rows(outdated)
@@ -176,7 +174,7 @@ def count_in_new_database(runs_dir: Path) -> int:
 
 
 def test_several_processes_create_it_at_once(tmp_path: Path) -> None:
-    with SPAWN.Pool(4) as pool:
+    with forkserver.Pool(4) as pool:
         assert pool.map(count_in_new_database, [tmp_path] * 4, chunksize=1) == [0] * 4
 
 

@@ -1,6 +1,5 @@
 """States with real processes, other machines and clocks that jump."""
 
-import multiprocessing
 import os
 import time
 from multiprocessing.synchronize import Event
@@ -18,9 +17,9 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import current_process
 from core.events import Finished
 from tests.support.events import resumed, started, step
+from tests.support.forked_python import forkserver
 from tests.support.histories import ingest, make_run, open_history, read_row, record_run, write_events, write_lock
 
-SPAWN = multiprocessing.get_context("spawn")
 TIMEOUT = 60.0
 
 
@@ -47,8 +46,8 @@ def test_queued_starting_running_lost_and_running_again(db: Database, tmp_path: 
     ingest_all(db, tmp_path)
     assert refresh_states(db, tmp_path) == 0
     assert state(db, run) == "queued"
-    held, go_on, written = SPAWN.Event(), SPAWN.Event(), SPAWN.Event()
-    worker = SPAWN.Process(target=work, args=(tmp_path, run.id, held, go_on, written))
+    held, go_on, written = forkserver.Event(), forkserver.Event(), forkserver.Event()
+    worker = forkserver.Process(target=work, args=(tmp_path, run.id, held, go_on, written))
     worker.start()
     assert held.wait(TIMEOUT)
     assert refresh_states(db, tmp_path) == 1
