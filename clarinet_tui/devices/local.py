@@ -9,7 +9,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -125,13 +125,20 @@ def torch_backend() -> str:
 
 
 def read_other_gpus(backend: str, environ: Mapping[str, str]) -> list[Device]:
-    """Return the GPUs that a torch with this backend can use, but for NVIDIA's; raise InputError if it cannot tell."""
+    """Return the GPUs that a torch with this backend can use, numbered as it does, but for NVIDIA's.
+
+    Raise InputError if it cannot tell.
+    """
     if sys.platform == "darwin" and platform.machine() == "arm64":
         return [Device(key="mps", label="mps", name=f"{_processor_name()} GPU", processes=None)]
     if backend not in VENDORS:
         return []
+    from clarinet_tui.devices.nvml import visible_indices
+
     gpus = _read_amd_library() if backend == "hip" else None
-    return _visible(_probe(backend) if gpus is None else gpus, environ.get(VISIBLE[VENDORS[backend][0]]))
+    gpus = _probe(backend) if gpus is None else gpus
+    shown = visible_indices(environ.get(VISIBLE[VENDORS[backend][0]]), [gpu.key for gpu in gpus])
+    return [replace(gpus[index], label=f"{gpus[index].kind}:{number}") for number, index in enumerate(shown)]
 
 
 @functools.cache
@@ -141,10 +148,10 @@ def _processor_name() -> str:
 
 
 @functools.cache
-def _probe(backend: str, python: str = sys.executable) -> list[Device]:
+def _probe(backend: str) -> list[Device]:
     """Ask torch in a process of its own, once: it is slow to load, and keeps what it has opened."""
     prefix, kind = VENDORS[backend]
-    command = [python, "-P", "-c", _PROBE, kind]
+    command = [sys.executable, "-P", "-c", _PROBE, kind]
     environ = {name: value for name, value in os.environ.items() if name not in VISIBLE.values()}  # all GPUs
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environ)
@@ -155,14 +162,6 @@ def _probe(backend: str, python: str = sys.executable) -> list[Device]:
         Device(key=f"{prefix}-{number}", label=f"{kind}:{number}", name=name, memory_total=memory, processes=None)
         for number, (name, memory) in enumerate(found)
     ]
-
-
-def _visible(gpus: Sequence[Device], value: str | None) -> list[Device]:
-    """Return the GPUs that the vendor's variable shows, numbered as torch does."""
-    from clarinet_tui.devices.nvml import visible_indices
-
-    shown = [gpus[index] for index in visible_indices(value, [gpu.key for gpu in gpus])]
-    return [replace(gpu, label=f"{gpu.kind}:{number}") for number, gpu in enumerate(shown)]
 
 
 def _read_amd_library() -> list[Device] | None:

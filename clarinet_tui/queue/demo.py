@@ -5,11 +5,7 @@ from typing import Any
 from core.config import RunConfig
 from core.resolve import resolve
 
-COMMON: dict[str, Any] = {
-    "preset": "quick",
-    "batch_size": 64,
-    "ybars_per_sample": 4,
-}
+COMMON: dict[str, Any] = {"preset": "quick", "batch_size": 64, "ybars_per_sample": 4}
 """Four complementary labels for each image instead of one, so that two minutes suffice for three methods."""
 METHODS: dict[str, dict[str, Any]] = {
     "basset": {

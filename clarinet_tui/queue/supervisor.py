@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from clarinet_tui.devices.device import Device, select_device, worker_options
 from clarinet_tui.devices.local import DeviceReader
 from clarinet_tui.queue.queue_file import (
@@ -339,18 +341,15 @@ class Supervisor:
         run = self._find_run(entry)
         if run is None:
             return
-        claimed, size = False, file_size(run.journal)
+        size, now = file_size(run.journal), time.time()
+        starting = msgspec.structs.replace(entry, device_key=device.key, started_at=now, journal_size=size)
 
         def claim(queue: Queue) -> Queue:
             """Compare and set: the entry may have been moved, paused or cancelled since it was read."""
-            nonlocal claimed
-            claimed = not queue.paused and entry.id in queue and queue[entry.id] == entry
-            if not claimed:
-                return queue
-            return queue.with_changes([entry.id], device_key=device.key, started_at=time.time(), journal_size=size)
+            entries = [starting if other == entry else other for other in queue.entries]
+            return queue if queue.paused else queue.with_entries(entries)
 
-        update_queue(self._runs_dir, claim)
-        if not claimed:
+        if starting not in update_queue(self._runs_dir, claim).entries:
             return
         self._log(f"run {run.id}: starts on {device.label}")
         try:

@@ -15,7 +15,7 @@ import tomli
 from clarinet_tui.place import SlurmOptions
 from clarinet_tui.slurm.options import format_pairs
 from clarinet_tui.text import shell_command
-from core.config import RunConfig, format_value, merge_settings
+from core.config import RunConfig, flatten_settings, format_value, merge_settings, nest_settings
 from core.errors import InputError
 from core.resolve import resolve
 
@@ -90,7 +90,7 @@ def parse_grid(settings: Mapping[str, Any], source: str) -> Grid:
     axes = rest.pop("grid", {})
     if not isinstance(axes, dict):
         raise InputError(f"{source}: grid: expected a table of lists, got {format_value(axes)}")
-    axes = dict(flatten(axes))
+    axes = flatten_settings(axes)
     for name, values in axes.items():
         if not isinstance(values, list):
             raise InputError(f"{source}: grid.{name}: expected a list, got {format_value(values)}")
@@ -110,10 +110,7 @@ def _pop_strings(rest: dict[str, Any], name: str, default: list[str], source: st
 
 def nest(name: str, value: Any) -> dict[str, Any]:
     """Return `stage1.epochs` as a table in a table."""
-    for part in reversed(name.split(".")):
-        value = {part: value}
-    settings: dict[str, Any] = value
-    return settings
+    return nest_settings({name: value})
 
 
 def run_command(
@@ -142,21 +139,12 @@ def _format_seeds(seeds: Sequence[int]) -> str:
 
 
 def _format_flags(settings: Mapping[str, Any]) -> Iterator[str]:
-    flat = dict(flatten(settings))
+    flat = flatten_settings(settings)
     for name in FLAGS:
         if name in flat:
             yield from (f"--{name}", str(flat.pop(name)))
     for name, value in flat.items():
         yield from ("--set", f"{name}={_format_toml(value)}")
-
-
-def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the settings with dotted names, such as `stage1.epochs`."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from flatten(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
 
 
 def _format_toml(value: Any) -> str:

@@ -281,9 +281,6 @@ def _read_header(source: _GzipSource) -> tarfile.TarInfo | None:
     return header
 
 
-DEFAULT_LIMITS = Limits()
-
-
 @dataclass(frozen=True)
 class ImportResult:
     """Ids of the runs of an archive."""
@@ -293,7 +290,7 @@ class ImportResult:
     """The runs that the runs directory already has, with the same content."""
 
 
-def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) -> ImportResult:
+def import_archive(path: Path, runs_dir: Path, limits: Limits) -> ImportResult:
     """Import all runs or none; raise InputError if one of them already exists with other content."""
     manifest = check_archive(path, limits)
     existing = _find_existing(manifest, runs_dir)
@@ -344,7 +341,7 @@ def _remove_leftovers(runs_dir: Path) -> None:
                 os.close(file)
 
 
-def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
+def check_archive(path: Path, limits: Limits) -> Manifest:
     """Read the whole archive without writing anything, and return its manifest if it is correct."""
     files: dict[str, PackedFile] = {}
     manifest: Manifest | None = None

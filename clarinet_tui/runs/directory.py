@@ -229,11 +229,7 @@ def _publish_run(staged: Path, run: RunDirectory) -> bool:
 
 @contextmanager
 def create_runs(
-    runs_dir: Path,
-    configs: Sequence[RunConfig],
-    *,
-    run_id: str | None = None,
-    now: datetime | None = None,
+    runs_dir: Path, configs: Sequence[RunConfig], *, run_id: str | None = None, now: datetime | None = None
 ) -> Iterator[list[RunDirectory]]:
     """Create runs that appear together, once all are written; none is left if the block raises.
 

@@ -37,7 +37,6 @@ class JournalWriter:
     def __init__(
         self,
         path: Path,
-        clock: Callable[[], float] = time.monotonic,
         *,
         now: Callable[[], float] = time.time,
         notify: Callable[[str], None] = lambda message: None,
@@ -48,7 +47,7 @@ class JournalWriter:
         fsync: Callable[[int], None] = os.fsync,
     ) -> None:
         self.path = path
-        self._clock, self._now, self._notify_user, self._can_wait = clock, now, notify, can_wait
+        self._now, self._notify_user, self._can_wait = now, notify, can_wait
         self._interval, self._max_pending, self._write, self._fsync = interval, max_pending, write, fsync
         self._is_named = path.exists()
         """Whether the file's name is on the disk: that of a new file is synced with its first content."""
@@ -92,12 +91,11 @@ class JournalWriter:
         elif type(event) in SYNCED:
             self._sync_requested = True
             self._wake.set()
-        if self._appended - self._written > self._max_pending:
+        while self._appended - self._written > self._max_pending and self._can_wait():
             self._wake.set()
-            while self._appended - self._written > self._max_pending and self._can_wait():
-                self._room.clear()
-                self._room.wait(self._interval)
-                self._report_pause()
+            self._room.clear()
+            self._room.wait(self._interval)
+            self._report_pause()
 
     def append_sample(self, event: Sampled) -> None:
         """Append from another thread; it waits for the disk if need be, and the owner's thread does not."""
@@ -140,10 +138,10 @@ class JournalWriter:
         self._closing = True
         self._wake.set()
         self._thread.join()
-        limit = self._clock() + timeout
+        limit = time.monotonic() + timeout
         try:
             self.sync()
-            while self.pending_bytes and self._clock() < limit:
+            while self.pending_bytes and time.monotonic() < limit:
                 time.sleep(min(self._interval, 0.25))
                 self.sync()
             if error := self._disk_error or self._sync_error:

@@ -266,17 +266,14 @@ def read_lock_owner(path: Path, *, own_file: bool = False) -> LockOwner | None:
     With `own_file`, a file of another user is refused: it could name any process.
     Only the first line is read: while the file is being written, the end of an older, longer line may follow it.
     """
-    try:
-        file = open_file(path)
-        if file is None:
-            return None
-        with file:
-            if own_file:
-                check_own_file(path, os.fstat(file.fileno()).st_uid)
-            owner: LockOwner = parse_json(file.read(MAX_BYTES).partition(b"\n")[0], LockOwner)
-    except (OSError, UnreadableFileError, ContentError):
-        return None
-    return owner
+    with suppress(OSError, UnreadableFileError, ContentError):
+        if file := open_file(path):
+            with file:
+                if own_file:
+                    check_own_file(path, os.fstat(file.fileno()).st_uid)
+                owner: LockOwner = parse_json(file.read(MAX_BYTES).partition(b"\n")[0], LockOwner)
+                return owner
+    return None
 
 
 def is_locked(path: Path) -> bool:

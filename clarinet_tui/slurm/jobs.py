@@ -124,24 +124,24 @@ def update_jobs(runs_dir: Path, edit: Callable[[Jobs], Jobs]) -> Jobs:
         return after
 
 
-def refresh_jobs(runs_dir: Path, *, force: bool = False, now: Callable[[], float] = time.time) -> Jobs:
+def refresh_jobs(runs_dir: Path, *, force: bool = False) -> Jobs:
     """Return the jobs, after asking Slurm if the last answer is old; no other process asks meanwhile."""
     jobs = read_jobs(runs_dir)
-    if not (jobs.jobs or jobs.unfinished) or (not force and _is_recent(jobs, now())):
+    if not (jobs.jobs or jobs.unfinished) or (not force and _is_recent(jobs)):
         return jobs
     try:
         with lock_jobs(runs_dir, wait=5.0 if force else 0.0):
             jobs = read_jobs(runs_dir)
-            if force or not _is_recent(jobs, now()):
-                jobs = _ask(Path(runs_dir), jobs, now())
+            if force or not _is_recent(jobs):
+                jobs = _ask(Path(runs_dir), jobs, time.time())
                 write_jobs(runs_dir, jobs)
     except LockHeldError:
         return read_jobs(runs_dir)
     return jobs
 
 
-def _is_recent(jobs: Jobs, now: float) -> bool:
-    return 0 <= now - jobs.checked_at < (60.0 if jobs.problem else 10.0)
+def _is_recent(jobs: Jobs) -> bool:
+    return 0 <= time.time() - jobs.checked_at < (60.0 if jobs.problem else 10.0)
 
 
 def _ask(runs_dir: Path, jobs: Jobs, now: float) -> Jobs:

@@ -4,27 +4,19 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import Any, Literal, TextIO
 
 from clarinet_tui.logs.event_text import describe_event, format_accuracies
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal import encode_non_finite
 from core.events import Evaluated, Event, Resumed, StageStarted, Started, Stepped, flatten_event
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 def choose_display(
-    run: RunDirectory,
-    planned_iterations: int = 0,
-    *,
-    json: Literal["lines", "array"] | None = None,
-    queued: bool = False,
-    out: TextIO | None = None,
+    run: RunDirectory, planned_iterations: int, *, json: Literal["lines", "array"] | None = None, queued: bool = False
 ) -> "LogDisplay | ProgressBar":
     """`planned_iterations` of a resumed run are known from its journal."""
-    out = out or sys.stdout
+    out = sys.stdout
     if queued:
         return LogDisplay(out)
     if json:
@@ -94,19 +86,13 @@ class JsonArray(JsonLines):
 
 
 class PlainLines(LogDisplay):
-    """A line for each event, but for iterations at most one every `interval` seconds."""
+    """A line for each event, but for iterations at most one every ten seconds."""
 
     def __init__(
-        self,
-        out: TextIO,
-        run: RunDirectory,
-        planned_iterations: int = 0,
-        clock: Callable[[], float] = time.monotonic,
-        interval: float = 10.0,
+        self, out: TextIO, run: RunDirectory, planned_iterations: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(out)
-        self._run, self._clock, self._interval = run, clock, interval
-        self._next, self._total = 0.0, planned_iterations
+        self._run, self._total, self._clock, self._next = run, planned_iterations, clock, 0.0
 
     def show(self, event: Event) -> None:
         if isinstance(event, Started):
@@ -114,7 +100,7 @@ class PlainLines(LogDisplay):
         if isinstance(event, Stepped):
             if self._clock() < self._next:
                 return
-            self._next = self._clock() + self._interval
+            self._next = self._clock() + 10.0
         if text := describe_event(event, self._total, self._run.id, self._run.runs_dir):
             self.write(text)
 
@@ -122,12 +108,12 @@ class PlainLines(LogDisplay):
 class ProgressBar:
     """A Rich progress bar under the text of the events."""
 
-    def __init__(self, run: RunDirectory, planned_iterations: int = 0, console: "Console | None" = None) -> None:
+    def __init__(self, run: RunDirectory, planned_iterations: int) -> None:
         from rich import progress
         from rich.console import Console
 
         self._run = run
-        self._console = console or Console(highlight=False)
+        self._console = Console(highlight=False)
         self._bar = progress.Progress(
             progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(bar_width=None),

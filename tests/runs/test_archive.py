@@ -73,7 +73,7 @@ def test_the_same_runs_give_the_same_bytes(run: RunDirectory, tmp_path: Path) ->
 
 def test_import_restores_the_packed_files(run: RunDirectory, tmp_path: Path) -> None:
     manifest = write_archive([run], tmp_path / "a.tar.gz")
-    assert check_archive(tmp_path / "a.tar.gz") == manifest
+    assert check_archive(tmp_path / "a.tar.gz", Limits()) == manifest
     packed = manifest.runs["abc123"].keys()
     assert packed == {
         *("annotations.jsonl", "config.toml", "environment.json", "journal.jsonl"),
@@ -81,7 +81,7 @@ def test_import_restores_the_packed_files(run: RunDirectory, tmp_path: Path) -> 
     }
     whole = write_archive([run], tmp_path / "b.tar.gz", checkpoints=True).runs["abc123"]
     assert whole.keys() - packed == {"checkpoint.pt"}
-    result = import_archive(tmp_path / "b.tar.gz", tmp_path / "there")
+    result = import_archive(tmp_path / "b.tar.gz", tmp_path / "there", Limits())
     assert (result.new, result.existing) == (("abc123",), ())
     there = RunDirectory(tmp_path / "there", "abc123")
     assert files(there) == {name: content for name, content in files(run).items() if name != "lock"}
@@ -96,7 +96,7 @@ def test_running_run_is_packed_up_to_its_last_complete_line(run: RunDirectory, t
         log.write(b"x" * (3 << 20))
     run.annotations.write_bytes(b"no end")
     write_archive([run], tmp_path / "a.tar.gz")
-    import_archive(tmp_path / "a.tar.gz", tmp_path / "there")
+    import_archive(tmp_path / "a.tar.gz", tmp_path / "there", Limits())
     there = RunDirectory(tmp_path / "there", "abc123")
     assert there.journal.read_bytes() == whole
     assert there.log.read_bytes() == b"first line\n\xff\xfe foreign bytes\n"
@@ -116,7 +116,7 @@ def test_events_appended_while_packing_do_not_damage_the_archive(run: RunDirecto
     try:
         for number in range(5):
             write_archive([run], tmp_path / f"{number}.tar.gz")
-            check_archive(tmp_path / f"{number}.tar.gz")
+            check_archive(tmp_path / f"{number}.tar.gz", Limits())
     finally:
         over.set()
         worker.join()
@@ -126,9 +126,9 @@ def test_without_patches(run: RunDirectory, tmp_path: Path) -> None:
     assert has_patch(run)
     write_archive([run], tmp_path / "a.tar.gz", patches=False)
     assert b"secret" not in gzip.decompress((tmp_path / "a.tar.gz").read_bytes())
-    import_archive(tmp_path / "a.tar.gz", tmp_path / "there")
+    import_archive(tmp_path / "a.tar.gz", tmp_path / "there", Limits())
     assert read_environment(RunDirectory(tmp_path / "there", "abc123"))["git"] == {"commit": "f00", "patch_cut": False}
-    assert import_archive(tmp_path / "a.tar.gz", run.runs_dir).existing == ("abc123",)
+    assert import_archive(tmp_path / "a.tar.gz", run.runs_dir, Limits()).existing == ("abc123",)
 
 
 @pytest.mark.parametrize("option", ["--on-alarm", "--on-end"])
@@ -155,7 +155,7 @@ def test_links_are_not_followed_and_pipes_do_not_block(run: RunDirectory, tmp_pa
         "run abc123: left out stage1.json: is not a regular file",
         "run abc123: left out worker.log: is a symbolic link",
     ]
-    assert import_archive(tmp_path / "a.tar.gz", tmp_path / "there").new == ("abc123",)
+    assert import_archive(tmp_path / "a.tar.gz", tmp_path / "there", Limits()).new == ("abc123",)
 
 
 def test_a_run_without_readable_settings_is_left_out(run: RunDirectory, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_run_with_the_same_content_is_skipped(run: RunDirectory, tmp_path: Path)
     other = make_run(tmp_path / "other", id="xyz")
     write_archive([run, RunDirectory(other.runs_dir, "xyz")], tmp_path / "a.tar.gz")
     before = files(run)
-    result = import_archive(tmp_path / "a.tar.gz", run.runs_dir)
+    result = import_archive(tmp_path / "a.tar.gz", run.runs_dir, Limits())
     assert (result.new, result.existing) == (("xyz",), ("abc123",))
     assert files(run) == before
 
@@ -183,7 +183,7 @@ def test_run_with_other_content_refuses_the_whole_archive(run: RunDirectory, tmp
     write_archive([run, other], tmp_path / "a.tar.gz")
     add_tag(run, "later")
     with pytest.raises(InputError, match=r"run abc123: already exists with another annotations.jsonl"):
-        import_archive(tmp_path / "a.tar.gz", run.runs_dir)
+        import_archive(tmp_path / "a.tar.gz", run.runs_dir, Limits())
     assert [path.name for path in run.runs_dir.iterdir()] == ["abc123"]
 
 
@@ -200,7 +200,7 @@ def test_a_run_that_appears_during_the_import_refuses_the_whole_archive(
 
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(InputError, match=r"run bbb: was created in .* during the import: try again"):
-        import_archive(tmp_path / "a.tar.gz", runs)
+        import_archive(tmp_path / "a.tar.gz", runs, Limits())
     assert [path.name for path in runs.iterdir()] == ["bbb"]
 
 
@@ -210,9 +210,9 @@ def test_later_format_is_refused_and_unknown_fields_are_ignored(run: RunDirector
     written = gzip.decompress(path.read_bytes())
     path.write_bytes(gzip.compress(written.replace(b'"format": 1', b'"format": 2')))
     with pytest.raises(InputError, match=r"has format 2, this version reads format 1"):
-        import_archive(path, tmp_path / "there")
+        import_archive(path, tmp_path / "there", Limits())
     path.write_bytes(gzip.compress(written.replace(b'"patches"', b'"unknown"')))
-    assert import_archive(path, tmp_path / "there").new == ("abc123",)
+    assert import_archive(path, tmp_path / "there", Limits()).new == ("abc123",)
 
 
 @pytest.fixture
@@ -373,7 +373,7 @@ def test_link_in_place_of_the_run(path: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "runs" / "abc").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="is a symbolic link"):
-        import_archive(archive(path), tmp_path / "runs")
+        import_archive(archive(path), tmp_path / "runs", Limits())
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
@@ -389,7 +389,7 @@ def test_archive_replaced_while_it_is_read(path: Path, tmp_path: Path, monkeypat
 
     monkeypatch.setattr(archive_module, "check_archive", check_then_replace)
     with pytest.raises(InputError, match="changed while it was read"):
-        import_archive(path, tmp_path / "runs")
+        import_archive(path, tmp_path / "runs", Limits())
     assert list((tmp_path / "runs").iterdir()) == []
 
 
@@ -402,7 +402,7 @@ def test_what_killed_imports_left_behind_is_removed(path: Path, tmp_path: Path) 
         os.utime(folder, (1, 1))
     held = os.open(running, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(held, fcntl.LOCK_EX)
-    import_archive(archive(path), runs)
+    import_archive(archive(path), runs, Limits())
     os.close(held)
     assert sorted(entry.name for entry in runs.iterdir()) == [".import-running", "abc"]
 
@@ -410,7 +410,7 @@ def test_what_killed_imports_left_behind_is_removed(path: Path, tmp_path: Path) 
 def test_too_little_space(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 1}))
     with pytest.raises(InputError, match="0 MB are free"):
-        import_archive(archive(path), tmp_path / "runs")
+        import_archive(archive(path), tmp_path / "runs", Limits())
     assert list((tmp_path / "runs").iterdir()) == []
 
 
@@ -428,7 +428,7 @@ def test_flipped_byte_is_an_input_error_or_makes_no_difference(tmp_path: Path, p
     changed = tmp_path / "changed.tar.gz"
     changed.write_bytes(gzip.compress(bytes(content), 1))
     try:
-        manifest = archive_module.check_archive(changed)
+        manifest = archive_module.check_archive(changed, Limits())
     except InputError:
         return
     assert set(manifest.runs) == {"abc"}  # an unused field, such as a date

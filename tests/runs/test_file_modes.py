@@ -9,7 +9,7 @@ import pytest
 
 from clarinet_tui.queue.supervisor import start_detached
 from clarinet_tui.runs.annotations import add_tag
-from clarinet_tui.runs.archive import import_archive, write_archive
+from clarinet_tui.runs.archive import Limits, import_archive, write_archive
 from clarinet_tui.runs.environment import write_environment
 from tests.support.events import started
 from tests.support.histories import make_run, write_events
@@ -23,7 +23,7 @@ def write_all_files(folder: Path, umask: int) -> None:
     write_environment(run, run.read_config(), device="cpu", command=["secret"])
     start_detached(["true"], run.log).wait()
     write_archive([run], folder / "out.tar.gz")
-    import_archive(folder / "out.tar.gz", folder / "imported")
+    import_archive(folder / "out.tar.gz", folder / "imported", Limits())
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o002, 0o022, 0o077])

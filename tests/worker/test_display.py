@@ -3,8 +3,10 @@
 import io
 import json
 import shlex
+import sys
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from clarinet_tui.logs.event_text import describe_event
@@ -34,14 +36,15 @@ def test_json_lines_have_non_finite_numbers_as_text() -> None:
     assert "id" not in second
 
 
-def test_plain_lines_are_limited_and_have_the_number_of_iterations() -> None:
+def test_plain_lines_are_limited_and_have_the_number_of_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     out, now = io.StringIO(), [0.0]
-    display = PlainLines(out, RUN, clock=lambda: now[0], interval=10.0)
+    display = PlainLines(out, RUN, 0, clock=lambda: now[0])
     for iteration in range(1, 101):
         now[0] += 0.5
         display.show(stepped(iteration))
     assert len(out.getvalue().splitlines()) == 5
-    resuming = choose_display(RUN, 640, out=out)
+    monkeypatch.setattr(sys, "stdout", out)
+    resuming = choose_display(RUN, 640)
     resuming.show(resumed(148))
     resuming.show(stepped(149))
     assert out.getvalue().splitlines()[-1].startswith("iteration 149 of 640, ")
@@ -73,9 +76,10 @@ def test_printed_command_can_be_pasted_and_has_the_runs_directory() -> None:
     assert shlex.split(command) == ["clarinet", "resume", "abc", "--runs-dir", "my $runs"]
 
 
-def test_log_of_a_queued_worker_has_no_events() -> None:
+def test_log_of_a_queued_worker_has_no_events(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
-    display = choose_display(RUN, queued=True, out=out)
+    monkeypatch.setattr(sys, "stdout", out)
+    display = choose_display(RUN, 0, queued=True)
     assert type(display) is LogDisplay
     for done in range(3):
         display.show_preparation("Reading MNIST", done, 2)
