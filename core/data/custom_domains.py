@@ -201,10 +201,9 @@ def _check_images(path: Path, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.
     x = arrays["x"]
     if x.dtype != np.uint8:
         raise InputError(f"{path}: x: expected uint8 pixels from 0 to 255, got {x.dtype}")
-    if x.ndim not in (3, 4) or 0 in x.shape[1:]:
-        raise InputError(f"{path}: x: expected (N, H, W) or (N, H, W, C), got {x.shape}")
-    if is_one_image(x):
-        raise InputError(f"{path}: x: expected (N, H, W) or (N, H, W, C), got {x.shape}; one image is x[None]")
+    if x.ndim not in (3, 4) or 0 in x.shape[1:] or is_one_image(x):
+        hint = "; one image is x[None]" if is_one_image(x) else ""
+        raise InputError(f"{path}: x: expected (N, H, W) or (N, H, W, C), got {x.shape}{hint}")
     if len(x) == 0:
         raise InputError(f"{path}: x contains no images")
     if x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] > 4:

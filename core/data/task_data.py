@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.images import ImageSource
+from core.data.images import ArrayImages, ImageSource
 from core.tasks import Domain, Shape
 
 Labels = NDArray[np.int64]
@@ -91,5 +91,4 @@ class TaskData:
 
     @property
     def shape(self) -> Shape:
-        height, width, channels = self.source_train.x.shape[1:]
-        return (height, width, channels)
+        return ArrayImages(self.source_train.x).shape

@@ -48,8 +48,11 @@ def load(path: Path, config: RunConfig) -> dict[str, Any]:
         recorded = msgspec.json.decode(content["protocol"], type=dict[str, Any])
     except (KeyError, TypeError, msgspec.MsgspecError):
         raise InputError(f"{path}: does not record its settings") from None
-    if differences := _differences(recorded, checkpoint_settings(config)):
-        raise InputError(f"{path}: was written with other settings ({', '.join(differences[:3])})")
+    # A setting that is newer than the checkpoint had its default then.
+    before, now = merge_settings(checkpoint_settings(RunConfig()), recorded), checkpoint_settings(config)
+    if changed := sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name)):
+        differences = [f"{name}: {before.get(name)} in the checkpoint, {now.get(name)} here" for name in changed[:3]]
+        raise InputError(f"{path}: was written with other settings ({', '.join(differences)})")
     state: dict[str, Any] = content["state"]
     return state
 
@@ -62,13 +65,6 @@ def load_latest(folder: Path, config: RunConfig) -> tuple[dict[str, Any], str | 
         if not (folder / PREVIOUS).exists():
             raise
         return load(folder / PREVIOUS, config), f"{error}; resuming from the previous one"
-
-
-def _differences(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Compare settings; one that is newer than the checkpoint had its default then."""
-    before = merge_settings(checkpoint_settings(RunConfig()), recorded)
-    names = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
-    return [f"{name}: {before.get(name)} in the checkpoint, {now.get(name)} here" for name in names]
 
 
 def has_finite_weights(modules: dict[str, Any]) -> bool:

@@ -195,9 +195,8 @@ class MetricBuffer:
             return
         values = self._values[: len(self._rows)].tolist()
         seconds = self._clock()  # after the wait: before it, iterations may not have been computed yet
-        has_target = stage.adaptation_step_of(self._rows[0][0]) > 0
-        images = stage.batch_size * (2 if has_target else 1) * len(self._rows)
-        speed = images / max(seconds - self._block_start, 1e-9)
+        domains = 2 if stage.adaptation_step_of(self._rows[0][0]) > 0 else 1
+        speed = domains * stage.batch_size * len(self._rows) / max(seconds - self._block_start, 1e-9)
         self._block_start = seconds
         for (iteration, added, on_host), numbers in zip(self._rows, values, strict=True):
             epoch = stage.epoch_of(iteration)
@@ -306,13 +305,13 @@ class Session:
         labels = {stage.labels for stage in self.method.stages}
         if "true" in labels:
             self.data.true_labels(config.method)
-        if pseudo_labels is not None and "pseudo" not in labels:
-            raise InputError(f"pseudo_labels: {self.method.name} takes none")
-        if pseudo_labels is not None and any(stage.continues for stage in self.method.stages):
-            raise InputError(f"pseudo_labels: {self.method.name} also needs the weights of its stage 1")
         self.progress = RunProgress()
         self.pseudo_labels: NDArray[np.int64] | None = None
         if pseudo_labels is not None:
+            if "pseudo" not in labels:
+                raise InputError(f"pseudo_labels: {self.method.name} takes none")
+            if any(stage.continues for stage in self.method.stages):
+                raise InputError(f"pseudo_labels: {self.method.name} also needs the weights of its stage 1")
             self.pseudo_labels = np.asarray(pseudo_labels, dtype=np.int64)
             if self.pseudo_labels.shape != task_data.source_train.y.shape:
                 count = self.pseudo_labels.size
