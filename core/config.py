@@ -3,7 +3,7 @@
 import difflib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -11,9 +11,9 @@ from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.errors import InputError
+from core.errors import InputError, describe_error
 from core.presets import Preset
 from core.tasks import OFFLINE_TASK
 
@@ -231,6 +231,10 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     stage1: Annotated[Stage1, setting("Stage 1 of the two-step methods, and gac.", Tag.STAGE1)] = Stage1()
 
+    own: Annotated[dict[str, Any] | UnsetType, setting("Settings that the method of a plug-in declares.")] = UNSET
+    """Numbers, texts and booleans by name; unset for other methods. `find_method(config.method).settings` types them,
+    but a run can be read where its plug-in is not installed."""
+
     device: Annotated[str, setting("auto, cpu, cuda:0 or a GPU's UUID.", Tag.NO_EFFECT)] = "auto"
     threads: Annotated[
         int, setting("CPU threads; 0 is the number of cores, at most 8.", Tag.ROUNDING, Tag.STAGE1, ge=0, le=1024)
@@ -268,7 +272,7 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 @cache
 def settings_tagged(*tags: Tag) -> frozenset[str]:
-    """Return the names of the settings that have any of the tags; the table `stage1` is one name."""
+    """Return the names of the settings that have any of the tags; the tables `stage1` and `own` are one name each."""
     metas = {field.name: field.type.__metadata__[0] for field in msgspec.structs.fields(RunConfig)}
     return frozenset(name for name, meta in metas.items() if set(tags) & set(meta.extra["tags"]))
 
@@ -292,8 +296,14 @@ class SettingSpec:
 
 @cache
 def setting_specs() -> tuple[SettingSpec, ...]:
-    """Return every setting, those of stage 1 as `stage1.epochs`."""
+    """Return every setting but those of plug-ins, and those of stage 1 as `stage1.epochs`."""
     return tuple(_specs(RunConfig, ""))
+
+
+@cache
+def own_specs(declared: type[Struct] | None) -> tuple[SettingSpec, ...]:
+    """Return the settings that a method declares, as `own.NAME`."""
+    return tuple(_specs(declared, OWN)) if declared else ()
 
 
 def _specs(struct: type[Struct], prefix: str) -> Iterator[SettingSpec]:
@@ -301,26 +311,133 @@ def _specs(struct: type[Struct], prefix: str) -> Iterator[SettingSpec]:
         if field.type is Stage1 or getattr(field.type, "__origin__", None) is Stage1:
             yield from _specs(Stage1, f"{field.name}.")
             continue
+        if prefix + field.name == "own":
+            continue
         (meta,) = field.type.__metadata__
         described = msgspec.inspect.type_info(field.type)
         assert isinstance(described, msgspec.inspect.Metadata)
         yield SettingSpec(prefix + field.name, described.type, field.default, meta.description)
 
 
+OWN = "own."
+"""Starts the names of the settings that methods of plug-ins declare."""
+_OWN_NAME = re.compile(r"own\.[a-z][a-z0-9_]*")
+_PLAIN = msgspec.inspect.BoolType | msgspec.inspect.IntType | msgspec.inspect.FloatType | msgspec.inspect.StrType
+
+
+def is_own_name(name: str) -> bool:
+    """Return whether this may be the name of a setting of some plug-in, such as `own.temperature`."""
+    return _OWN_NAME.fullmatch(name) is not None
+
+
+def declaration_problem(declared: Any) -> str | None:
+    """Return why these are no settings that a method can declare; None if they are, or if there are none."""
+    if declared is None:
+        return None
+    if not (isinstance(declared, type) and issubclass(declared, Struct)):
+        return f"settings: expected a subclass of msgspec.Struct, got {format_value(declared)}"
+    try:
+        fields = msgspec.structs.fields(declared)
+    except Exception as error:  # noqa: BLE001 - annotations that cannot be evaluated raise anything
+        return f"settings: {declared.__name__} cannot be read ({describe_error(error)})"
+    for field in fields:
+        place = f"settings: {field.name}"
+        metas: tuple[object, ...] = getattr(field.type, "__metadata__", ())
+        if not is_own_name(OWN + field.name) or field.encode_name != field.name:
+            return f"{place}: expected a name in lower case, with digits and underscores"
+        if len(metas) != 1 or not isinstance(metas[0], Meta) or not metas[0].description:
+            return f'{place}: expected Annotated[TYPE, setting("What it is.")]'
+        described = msgspec.inspect.type_info(field.type)
+        kind = described.type if isinstance(described, msgspec.inspect.Metadata) else described
+        texts = isinstance(kind, msgspec.inspect.LiteralType) and all(isinstance(text, str) for text in kind.values)
+        if not (texts or isinstance(kind, _PLAIN)):
+            return f"{place}: expected bool, int, float, str or a Literal of texts"
+        if not isinstance(field.default, bool | int | float | str):
+            return f"{place}: expected a default"
+    try:
+        convert_own({}, declared, "settings")
+    except InputError as error:  # a default out of bounds
+        return str(error)
+    return None
+
+
+def convert_own(values: Mapping[str, Any], declared: type[Struct], source: str) -> Struct:
+    """Convert a table `own` to what the method declares, with its defaults; errors are those of other settings."""
+    specs = {spec.name: spec.type for spec in own_specs(declared)}
+    for name in values:
+        if OWN + name not in specs:
+            raise InputError(f"{source}: {OWN}{name}: no such setting{_did_you_mean(OWN + name, specs)}")
+    complete = {spec.name.removeprefix(OWN): spec.default for spec in own_specs(declared)} | dict(values)
+    try:
+        return msgspec.convert(complete, declared)
+    except msgspec.ValidationError as error:
+        message = str(error).replace("`$.", f"`$.{OWN}")
+        raise InputError(f"{source}: {_explain(message, {'own': complete}, specs)}") from None
+
+
+def setting_values(config: RunConfig) -> dict[str, Any]:
+    """Return the value of every setting by name, those of the method's own last."""
+    values = {spec.name: attrgetter(spec.name)(config) for spec in setting_specs()}
+    return values | {OWN + name: value for name, value in (config.own or {}).items()}
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names of settings in the order of the settings, those that methods declare last."""
+    order = {spec.name: number for number, spec in enumerate(setting_specs())}
+    return sorted(names, key=lambda name: (order.get(name, len(order)), name))
+
+
+OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("lr", "learning_rate", "rate"), ("classifier_rate", "discriminator_rate")),
+    **dict.fromkeys(("lr_decay", "lr_scheduler", "scheduler"), ("rate_decay",)),
+    **dict.fromkeys(("batch", "bs"), ("batch_size",)),
+    **dict.fromkeys(("wd", "l2"), ("weight_decay",)),
+    **dict.fromkeys(("opt", "optim"), ("optimizer",)),
+    **dict.fromkeys(("max_epochs", "n_epochs", "num_epochs"), ("epochs",)),
+    **dict.fromkeys(("steps_per_epoch", "iters_per_epoch"), ("epoch_iterations",)),
+    **dict.fromkeys(("lambda", "lambd"), ("lambda_horizon",)),
+    **dict.fromkeys(("arch", "backbone", "model"), ("network",)),
+    **dict.fromkeys(("amp", "fp16", "half"), ("precision",)),
+    **dict.fromkeys(("cuda", "gpu"), ("device",)),
+    **dict.fromkeys(("criterion", "loss"), ("complementary_loss",)),
+    "ema": ("teacher_decay",),
+    "random_state": ("seed",),
+}
+"""Names of settings in other programs, with ours."""
+
+
+def similar_names(name: str, names: Iterable[str] | None = None) -> str:
+    """Return "classifier_rate or discriminator_rate" for a name that is not one of `names`; empty if none is near."""
+    known = [spec.name for spec in setting_specs()] if names is None else list(names)
+    ours = [OWN + name] if OWN + name in known else OTHER_NAMES.get(name.lower(), ())
+    return " or ".join([our for our in ours if our in known] or difflib.get_close_matches(name, known, n=1))
+
+
+def _did_you_mean(name: str, names: Iterable[str]) -> str:
+    near = similar_names(name, names)
+    return f"; did you mean {near}?" if near else ""
+
+
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.(.*)`)?", re.DOTALL)
 
 
-def convert_settings(settings: Mapping[str, Any], source: str) -> RunConfig:
-    """Convert a complete mapping; an InputError names a wrong key or value with its source."""
+def convert_settings(settings: Mapping[str, Any], source: str, own: Sequence[SettingSpec] = ()) -> RunConfig:
+    """Convert a complete mapping; an InputError names a wrong key or value with its source.
+
+    A table `own` may have any names: resolve and training compare it with `own`, what the method declares.
+    """
+    specs = {spec.name: spec.type for spec in (*setting_specs(), *own)}
     try:
         config = msgspec.convert(settings, RunConfig)
     except msgspec.ValidationError as error:
-        raise InputError(f"{source}: {_explain(str(error), settings)}") from None
-    for spec in setting_specs():
-        value = attrgetter(spec.name)(config)
-        if limit := _storage_limit(value):
-            wanted, got = describe_type(spec.type), format_value(value)
-            raise InputError(f"{source}: {spec.name}: expected {wanted} {limit}, got {got}")
+        raise InputError(f"{source}: {_explain(str(error), settings, specs)}") from None
+    if not config.own:
+        config = msgspec.structs.replace(config, own=UNSET)
+    for name, value in setting_values(config).items():
+        wanted = describe_type(specs[name]) if name in specs else "a number, a text, true or false"
+        limit = _storage_limit(value) if isinstance(value, bool | int | float | str) else ""
+        if limit is not None:
+            raise InputError(f"{source}: {name}: expected {wanted} {limit}".rstrip() + f", got {format_value(value)}")
     return config
 
 
@@ -344,21 +461,38 @@ def merge_settings(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str
     return merged
 
 
-def _explain(message: str, settings: Mapping[str, Any]) -> str:
+def flatten_settings(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the settings with those of tables as `stage1.epochs`."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= flatten_settings(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
+    return flat
+
+
+def nest_settings(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings such as `stage1.epochs` as tables in a table."""
+    nested: dict[str, Any] = {}
+    for name, value in flat.items():
+        table, (*path, key) = nested, name.split(".")
+        for part in path:
+            table = table.setdefault(part, {})
+        table[key] = value
+    return nested
+
+
+def _explain(message: str, settings: Mapping[str, Any], specs: Mapping[str, msgspec.inspect.Type]) -> str:
     """Rephrase msgspec's message: `epochs: expected an integer ≥ 1, got "ten"`."""
     if unknown := UNKNOWN_FIELD.fullmatch(message):
         key, path = unknown[1], unknown[2]
         full = f"{path}.{key}" if path else key
-        names = [spec.name for spec in setting_specs()]
-        if full in names:
+        if full in specs:
             return f"{full}: write this as {key.split('.')[1]} in the table {key.split('.')[0]}"
-        near = difflib.get_close_matches(full, names, n=1)
-        return f"{full}: no such setting" + (f"; did you mean {near[0]}?" if near else "")
+        return f"{full}: no such setting{_did_you_mean(full, specs)}"
     path = message.split("`$")[-1].strip("`.") if "`$" in message else ""
     value: Any = settings
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
-    wanted = next((describe_type(spec.type) for spec in setting_specs() if spec.name == path), "a table")
+    wanted = describe_type(specs[path]) if path in specs else "a table"
     return f"{path}: expected {wanted}, got {format_value(value)}"
 
 

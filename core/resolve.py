@@ -2,15 +2,27 @@
 
 import os
 from collections.abc import Mapping
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from core.config import RunConfig, Tag, convert_settings, format_value, merge_settings, setting_specs, settings_tagged
+from core.config import (
+    OWN,
+    RunConfig,
+    Tag,
+    convert_own,
+    convert_settings,
+    flatten_settings,
+    format_value,
+    merge_settings,
+    nest_settings,
+    own_specs,
+    setting_values,
+    settings_tagged,
+)
 from core.errors import InputError
-from core.methods import MethodSpec, find_method
+from core.methods import MethodSpec, find_method, methods
 from core.presets import PRESETS
 from core.tasks import DOMAINS, OFFLINE_TASK, Domain, Task, parse_task
 
@@ -21,7 +33,7 @@ def resolve(
     """Return a complete configuration: preset, then the method's defaults, then the given settings.
 
     Args:
-        settings: A mapping such as a TOML file contains; the table `stage1` is a mapping in it.
+        settings: A mapping such as a TOML file contains; the tables `stage1` and `own` are mappings in it.
         source: Names the settings in errors.
         cores: The number of cores that the number of threads is chosen by; by default those of this process.
         overrides: Further settings, which replace those of `settings`.
@@ -49,9 +61,10 @@ def resolve(
         task = parse_task(_text(requested, "task", OFFLINE_TASK))
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
-    for key, value in spec.fixed.items():
-        if key in requested and requested[key] != value:
-            wanted, got = format_value(value), format_value(requested[key])
+    chosen = flatten_settings(requested)
+    for key, value in flatten_settings(spec.fixed).items():
+        if key in chosen and chosen[key] != value:
+            wanted, got = format_value(value), format_value(chosen[key])
             raise InputError(f"{source}: {key}: {spec.name} is defined by {key} = {wanted}, got {got}")
     config = _complete(requested, preset, spec, task, source, cores)
     if not task.is_custom:
@@ -70,9 +83,10 @@ def _complete(
     requested: Mapping[str, Any], preset: str, spec: MethodSpec, task: Task, source: str, cores: int | None
 ) -> RunConfig:
     base = merge_settings(PRESETS[preset].settings_for(spec.preset_table, task), spec.defaults)
-    config = convert_settings(
-        merge_settings(merge_settings(base, requested), {**spec.fixed, "method": spec.name}), source
-    )
+    merged = merge_settings(merge_settings(merge_settings(base, requested), spec.fixed), {"method": spec.name})
+    if isinstance(own := merged.get("own", {}), Mapping):
+        merged["own"] = _complete_own(own, spec, source)
+    config = convert_settings(merged, source, own_specs(spec.settings))
     if spec.preset_table != "basset":
         for key in settings_tagged(Tag.BASSET) & requested.keys():
             if requested[key] != getattr(RunConfig(), key):
@@ -83,6 +97,18 @@ def _complete(
         threads=config.threads or default_threads(cores),
         stage1=msgspec.structs.replace(config.stage1, seed=config.seed) if config.stage1.seed < 0 else config.stage1,
     )
+
+
+def _complete_own(values: Mapping[str, Any], spec: MethodSpec, source: str) -> dict[str, Any]:
+    """Return the method's own settings with their defaults; those of another method are an InputError."""
+    ours = [own.name for own in own_specs(spec.settings)]
+    for name in (f"{OWN}{key}" for key in values):
+        users = [other.name for other in methods().values() if name in (own.name for own in own_specs(other.settings))]
+        if users and name not in ours:
+            raise InputError(f"{source}: {name}: {spec.name} does not use it; {' and '.join(users)} does")
+        if not ours:
+            raise InputError(f"{source}: {name}: no such setting; {spec.name} has none of its own")
+    return msgspec.to_builtins(convert_own(values, spec.settings, source)) if spec.settings else {}
 
 
 def _text(requested: Mapping[str, Any], name: str, default: str) -> str:
@@ -112,14 +138,12 @@ def changed_settings(config: RunConfig) -> dict[str, tuple[Any, Any]]:
     sides = (DOMAINS.get(side) or Domain(side, side, side, folder=Path(side)) for side in (source, target))
     task = Task(*sides)  # the custom folders of a run from another machine need not exist here
     default = _complete(requested, config.preset, find_method(config.method), task, "settings", cores=config.threads)
-    pairs = {field.name: (attrgetter(field.name)(default), attrgetter(field.name)(config)) for field in setting_specs()}
+    defaults = setting_values(default)
+    pairs = {name: (defaults.get(name), value) for name, value in setting_values(config).items()}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def minimal_settings(config: RunConfig) -> dict[str, Any]:
     """Return the fewest settings that resolve to this configuration."""
-    minimal: dict[str, Any] = {name: getattr(config, name) for name in ("preset", "method", "task", "seed")}
-    for name, (_, value) in changed_settings(config).items():
-        table, _, key = name.rpartition(".")
-        (minimal.setdefault(table, {}) if table else minimal)[key] = value
-    return minimal
+    minimal = {name: getattr(config, name) for name in ("preset", "method", "task", "seed")}
+    return nest_settings(minimal | {name: value for name, (_, value) in changed_settings(config).items()})

@@ -3,13 +3,12 @@
 import difflib
 from dataclasses import dataclass
 from itertools import islice
-from operator import attrgetter
 from typing import Any
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import describe_environment, read_environment
 from clarinet_tui.runs.journal import read_first_event
-from core.config import setting_specs
+from core.config import setting_values
 
 ENVIRONMENT = ("host", "platform", "python", "device")
 DATA = ("label_hash", "shape", "classes", "source_size", "target_size", "test_size", "priors", "notes")
@@ -52,7 +51,7 @@ def _describe(run: RunDirectory) -> dict[str, dict[str, Any]]:
     environment = describe_environment(fields)
     changes = bool(environment.patch) if fields.get("git") else None
     return {
-        "settings": {spec.name: attrgetter(spec.name)(config) for spec in setting_specs()},
+        "settings": setting_values(config),
         "data": {name: started.get(name) for name in DATA},
         "environment": {name: fields.get(name) for name in ENVIRONMENT} | dict(environment.versions),
         "code": {"commit": environment.commit or None, "uncommitted changes": changes},

@@ -12,7 +12,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import RunRow, list_runs, read_evaluations, read_events
 from clarinet_tui.history.variants import Settings, Variant, comparable_settings, group_runs
 from clarinet_tui.runs.state import RunState
-from core.config import RunConfig, convert_settings
+from core.config import RunConfig, convert_settings, nest_settings
 from core.errors import InputError
 
 STATE_ORDER = (
@@ -73,10 +73,8 @@ class RunRecord:
         """All settings; None if they cannot be read."""
         if not self.row.settings:
             return None
-        settings = {name: value for name, value in self.row.settings.items() if "." not in name}
-        stage1 = {name.partition(".")[2]: value for name, value in self.row.settings.items() if "." in name}
         try:
-            return convert_settings({**settings, "stage1": stage1}, f"run {self.row.id}")
+            return convert_settings(nest_settings(self.row.settings), f"run {self.row.id}")
         except InputError:
             return None
 

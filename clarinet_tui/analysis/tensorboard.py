@@ -3,7 +3,6 @@
 import importlib
 import math
 from collections.abc import Mapping
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure
 from clarinet_tui.analysis.figures.matplotlib_output import render_figure
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import ITERATION_KEYS, RunRow, read_evaluations, read_events, read_iterations
-from core.config import RunConfig, setting_specs
+from core.config import RunConfig, setting_values
 from core.errors import InputError
 
 EVALUATION = "evaluation"
@@ -44,7 +43,7 @@ class EventFiles:
     def write_settings(self, config: RunConfig) -> None:
         """Write the settings and the name of the result, so that the HParams page lists the run."""
         hparams = _import("tensorboard.plugins.hparams.summary_v2")
-        values = {spec.name: attrgetter(spec.name)(config) for spec in setting_specs()}
+        values = setting_values(config)
         names = [hparams.HParam(name) for name in values]
         metrics = [hparams.Metric(RESULT)]
         self._add(hparams.hparams_config_pb(names, metrics, time_created_secs=self._origin), 0, 0.0)

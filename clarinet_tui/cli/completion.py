@@ -11,9 +11,9 @@ import typer
 from msgspec import inspect
 
 from clarinet_tui.runs.state import RunState
-from core.config import setting_specs
+from core.config import OWN, SettingSpec, setting_specs
 from core.errors import InputError
-from core.methods import FAMILIES, METHODS, methods
+from core.methods import FAMILIES, all_setting_specs, methods
 from core.metrics import METRICS
 from core.presets import PRESETS
 from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
@@ -40,11 +40,7 @@ def run_ids(ctx: typer.Context, incomplete: str) -> Items:
 
 
 def method_names(incomplete: str) -> Items:
-    try:
-        specs = methods()
-    except InputError:  # of a broken plug-in
-        specs = METHODS
-    return _matching(incomplete, ((name, spec.description) for name, spec in specs.items()))
+    return _matching(incomplete, ((name, spec.description) for name, spec in methods().items()))
 
 
 def task_names(incomplete: str) -> Items:
@@ -64,14 +60,19 @@ def setting_names(incomplete: str) -> Items:
     name, equals, _ = incomplete.partition("=")
     if not equals:
         return [(f"{name}=", text) for name, text in setting_names_only(incomplete)]
-    kind = next((spec.type for spec in setting_specs() if spec.name == name), None)
+    kind = next((spec.type for spec in _specs(name) if spec.name == name), None)
     choices = kind.values if isinstance(kind, inspect.LiteralType) else ()
     choices = ("true", "false") if isinstance(kind, inspect.BoolType) else choices
     return _matching(incomplete, ((f"{name}={choice}", "") for choice in choices))
 
 
 def setting_names_only(incomplete: str) -> Items:
-    return _matching(incomplete, ((spec.name, spec.description) for spec in setting_specs()))
+    return _matching(incomplete, ((spec.name, spec.description) for spec in _specs(incomplete)))
+
+
+def _specs(incomplete: str) -> tuple[SettingSpec, ...]:
+    """Return the settings; plug-ins are imported only for names that theirs may have."""
+    return all_setting_specs() if incomplete[: len(OWN)] == OWN[: len(incomplete)] else setting_specs()
 
 
 def queries(incomplete: str) -> Items:
@@ -82,7 +83,10 @@ def queries(incomplete: str) -> Items:
     name, colon, value = incomplete.partition(":")
     if not colon:
         fields = {**FIELDS, **(setting_fields() if incomplete else {})}
-        return _matching(incomplete, ((f"{name}:", field.expects) for name, field in fields.items()))
+        items = {name: field.expects for name, field in fields.items()}
+        own = _specs(incomplete)[len(setting_specs()) :] if incomplete else ()
+        items |= {spec.name: spec.description for spec in own}
+        return _matching(incomplete, ((f"{name}:", text) for name, text in items.items()))
     values: dict[str, Items] = {
         "state": [(state, "") for state in RunState],
         "method": method_names(value),

@@ -13,7 +13,7 @@ from clarinet_tui.history.rollups import BASE
 from clarinet_tui.history.schema import SAMPLE_COLUMNS
 from clarinet_tui.runs.journal import ATTEMPT_STARTS, parse_number
 from clarinet_tui.runs.state import RunState
-from core.config import Tag, setting_specs, settings_tagged
+from core.config import Tag, flatten_settings, in_order, is_own_name, setting_specs, settings_tagged, similar_names
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class RunRow:
 
 
 def run_keys() -> list[str]:
-    """Return the keys of `RunRow.as_object`, whether or not a run has all of them."""
+    """Return the keys of `RunRow.as_object` but those of settings that methods declare, which not every run has."""
     fields = [name for name in RunRow.__dataclass_fields__ if name != "settings"]
     return list(dict.fromkeys([*fields, *(spec.name for spec in setting_specs())]))
 
@@ -138,9 +138,11 @@ def list_runs(
     """Return the matching runs in order; those without a value of `sort`, a field or a setting, come last."""
     column = sort
     if sort not in SORT_FIELDS:
-        if sort not in {spec.name for spec in setting_specs()}:
+        if sort not in {spec.name for spec in setting_specs()} and not is_own_name(sort):
             known = ", ".join(sorted(SORT_FIELDS))
-            raise InputError(f"sort: expected one of {known}, or a setting (`clarinet settings`), got {sort!a}")
+            near = similar_names(sort)
+            hint = f"; did you mean {near}?" if near else ""
+            raise InputError(f"sort: expected one of {known}, or a setting (`clarinet settings`), got {sort!a}{hint}")
         column = setting_column(sort)
     where, parameters = compile_query(query, now)
     direction = "DESC" if descending else "ASC"
@@ -213,12 +215,6 @@ def _run_row(db: Database, row: dict[str, Any]) -> RunRow:
     return RunRow(**{name: row[name] for name in RunRow.__dataclass_fields__})
 
 
-def flatten_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with those of stage 1 as `stage1.epochs`."""
-    stage1 = settings.pop("stage1", {})
-    return settings | {f"stage1.{name}": value for name, value in stage1.items()}
-
-
 def varied_settings(rows: Iterable[RunRow]) -> list[str]:
     """Return the settings that differ among runs of the same method, task and preset, in the order of the settings.
 
@@ -232,7 +228,7 @@ def varied_settings(rows: Iterable[RunRow]) -> list[str]:
             if others is not row.settings:
                 varied |= {name for name, value in row.settings.items() if others.get(name, value) != value}
     ignored = settings_tagged(Tag.IDENTITY, Tag.NO_EFFECT, Tag.ROUNDING) | {"stage1.seed"}
-    return [spec.name for spec in setting_specs() if spec.name in varied and spec.name not in ignored]
+    return in_order(varied - ignored)
 
 
 _SIMILAR_RUN = """SELECT other.seconds,

@@ -12,6 +12,7 @@ any text, `\\*` is a star and `\\\\` a backslash.
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cache
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 from msgspec import inspect
 
 from clarinet_tui.runs.state import RunState
-from core.config import setting_specs
+from core.config import is_own_name, setting_specs, similar_names
 from core.errors import InputError
 from core.tasks import parse_task
 
@@ -278,7 +279,25 @@ ALIASES = {
 def find_field(name: str) -> QueryField | None:
     """Return the field with this name or alias, or that of a setting."""
     name = name.lower()
+    if is_own_name(name):
+        return _own_field(setting_column(name))
     return FIELDS.get(ALIASES.get(name, name)) or setting_fields().get(name)
+
+
+def _own_field(column: str) -> QueryField:
+    """Return the field of a setting whose type only a plug-in knows, which need not be installed."""
+    number = number_field(f"(SELECT value FROM (SELECT {column} AS value) WHERE typeof(value) != 'text')")
+
+    def condition(operator: str, value: str, now: float) -> Condition:
+        if operator not in (":", "=", "!="):
+            return number.condition(operator, value, now)
+        matches = [like(column, {"true": "1", "false": "0"}.get(value.lower(), value))]
+        with suppress(InvalidValueError):
+            matches.append(number.condition(":", value, now))
+        matched = _join(matches, " OR ")
+        return Condition(f"(NOT {matched.sql})", matched.parameters) if operator == "!=" else matched
+
+    return QueryField("a number or a text", number.operators, condition)
 
 
 def setting_column(name: str) -> str:
@@ -404,7 +423,9 @@ class _Parser:
         field = find_field(match[1])
         if field is None:
             fields = f"a setting that clarinet settings lists, or one of {', '.join(FIELDS)}"
-            raise QueryError(f"expected {fields}, got {match[1]}", self.position)
+            near = similar_names(match[1], [*FIELDS, *setting_fields()])
+            hint = f"; did you mean {near}?" if near else ""
+            raise QueryError(f"expected {fields}, got {match[1]}{hint}", self.position)
         if match[2] not in field.operators:
             raise QueryError(f"expected {match[1]} with one of {' '.join(field.operators)}", match.start(2))
         self.position = match.end()

@@ -13,7 +13,7 @@ from clarinet_tui.history.queries import RunRow, list_runs
 from clarinet_tui.history.query_language import quote_value
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_setting
-from core.config import Tag, setting_specs, settings_tagged
+from core.config import Tag, in_order, settings_tagged
 from core.errors import InputError
 from core.methods import GAC, find_method
 
@@ -161,8 +161,7 @@ def differing_settings(variants: Iterable[Variant]) -> dict[tuple[str, str | Non
         if variant.settings is not None:
             other = first.setdefault((variant.task, variant.method, variant.preset), variant.settings)
             names.update(setting_differences(other, variant.settings))
-    order = [spec.name for spec in setting_specs()]
-    return {key: sorted(names, key=order.index) for key, names in differing.items()}
+    return {key: in_order(names) for key, names in differing.items()}
 
 
 def name_variants(variants: Sequence[Variant], title: Callable[[str], str] = str) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from clarinet_tui.history.query_language import FIELD, FIELDS, find_field, quote_value, setting_fields
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.launch_form import allowed_values
-from core.config import setting_specs
-from core.methods import FAMILIES
+from core.config import is_own_name
+from core.methods import FAMILIES, all_setting_specs
 
 WORD = re.compile(r'(?:"(?:[^"\\]|\\.)*"?|[^\s()"])*$')
 """The word that ends at the cursor, including quoted text."""
@@ -41,8 +41,13 @@ def complete(text: str, cursor: int, known: Mapping[str, tuple[str, ...]]) -> Co
     condition = FIELD.match(word)
     if condition:
         return _complete_value(condition[1].lower(), start + condition.end(), word[condition.end() :], known)
-    names = [name for name in (*FIELDS, *setting_fields()) if name.startswith(word.lower())] if word else FIRST_FIELDS
+    names = [name for name in _field_names() if name.startswith(word.lower())] if word else FIRST_FIELDS
     return start, tuple(f"{name}{'>' if name in MEASURED else ':'}" for name in names)
+
+
+def _field_names() -> Iterator[str]:
+    yield from (*FIELDS, *setting_fields())
+    yield from (spec.name for spec in all_setting_specs() if is_own_name(spec.name))
 
 
 def _complete_value(name: str, start: int, text: str, known: Mapping[str, tuple[str, ...]]) -> Completions:
@@ -52,7 +57,7 @@ def _complete_value(name: str, start: int, text: str, known: Mapping[str, tuple[
     before, comma, last = text.rpartition(",")
     start += len(before) + len(comma)
     name = ALIASES.get(name, name)
-    of_setting = [value for spec in setting_specs() if spec.name == name for value in allowed_values(spec)]
+    of_setting = [value for spec in all_setting_specs() if spec.name == name for value in allowed_values(spec)]
     values = dict.fromkeys((*FIXED_VALUES.get(name, ()), *of_setting, *known.get(name, ())))
     part = last.strip('"').lower()
     starting = [value for value in values if value.lower().startswith(part)]

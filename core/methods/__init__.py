@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, get_args
 
-from core.config import RunConfig
+from msgspec import Struct
+
+from core.config import RunConfig, SettingSpec, convert_own, declaration_problem, own_specs, setting_specs
 from core.errors import InputError, describe_error
 from core.presets import Table
 
@@ -48,6 +50,10 @@ class MethodSpec:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Settings that define the method; another value is an error."""
+    settings: type[Struct] | None = None
+    """The settings of its own, fields such as `temperature: Annotated[float, setting("…", gt=0)] = 0.5`.
+
+    A run has them in the table `own`, as `own.temperature`; its algorithm has them as `self.own`."""
 
     @property
     def family(self) -> Family:
@@ -156,12 +162,18 @@ def methods() -> Mapping[str, MethodSpec]:
     return _load_methods()[0]
 
 
+def plugin_problems() -> tuple[str, ...]:
+    """Return a sentence for each plug-in that is left out, with the cause."""
+    return _load_methods()[1]
+
+
 @cache
 def _load_methods() -> tuple[Mapping[str, MethodSpec], tuple[str, ...]]:
     """Return the methods by name, and what is wrong with the plug-ins that are left out."""
     from importlib.metadata import entry_points  # imported here because it loads many modules
 
     known, problems = dict(METHODS), []
+    origins = dict.fromkeys(METHODS, "a built-in method")
     for point in entry_points(group=ENTRY_POINTS):
         source = f"plug-in {point.name} ({point.value})"
         try:
@@ -172,10 +184,18 @@ def _load_methods() -> tuple[Mapping[str, MethodSpec], tuple[str, ...]]:
         if not isinstance(spec, MethodSpec):
             problems.append(f"{source}: expected a MethodSpec, got {type(spec).__name__}")
         elif spec.name in known:
-            problems.append(f"{source}: method {spec.name} already exists")
+            problems.append(f"{source}: method {spec.name} already exists, from {origins[spec.name]}")
+        elif problem := declaration_problem(spec.settings):
+            problems.append(f"{source}: {problem}")
         else:
-            known[spec.name] = spec
+            known[spec.name], origins[spec.name] = spec, source
     return known, tuple(problems)
+
+
+def all_setting_specs() -> tuple[SettingSpec, ...]:
+    """Return every setting, then those that installed methods declare, each name once."""
+    own = {spec.name: spec for method in methods().values() for spec in own_specs(method.settings)}
+    return (*setting_specs(), *own.values())
 
 
 def find_method(name: str) -> MethodSpec:
@@ -184,7 +204,7 @@ def find_method(name: str) -> MethodSpec:
     if spec is None:
         near = difflib.get_close_matches(name, methods(), n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; available: {', '.join(methods())}"
-        broken = "".join(f"; {problem}" for problem in _load_methods()[1])
+        broken = "".join(f"; {problem}" for problem in plugin_problems())
         raise InputError(f'method: no method "{name}"{hint}{broken}')
     return spec
 
@@ -193,3 +213,11 @@ def data_seed(config: RunConfig) -> int:
     """Return the seed of the label draw and subsets: that of stage 1 if there is one, so that runs can share it."""
     has_stage1 = any(stage.stage1 for stage in find_method(config.method).stages)
     return config.stage1.seed if has_stage1 else config.seed
+
+
+def own_settings(config: RunConfig) -> Any:
+    """Return the settings that the run's method declares, as its struct; None if it declares none."""
+    spec = find_method(config.method)
+    if config.own and spec.settings is None:
+        raise InputError(f"settings: own: {spec.name} has no settings of its own")
+    return spec.settings and convert_own(config.own or {}, spec.settings, "settings")

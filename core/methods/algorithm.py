@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_map_only
 from core.config import RunConfig
 from core.dropout import DropoutFactors, disable_dropout, set_dropout_generator
 from core.errors import InputError, describe_error
-from core.methods import StageSpec
+from core.methods import StageSpec, own_settings
 from core.methods.augment import crop_and_flip, jitter, recolour
 from core.methods.plan import StagePlan
 from core.networks import Classifier, Discriminator, build_classifier
@@ -34,6 +34,11 @@ class StageProblem:
     priors: Tensor
     """π̄ of the whole source set."""
     device: torch.device
+
+    @property
+    def own(self) -> Any:
+        """The settings that the method declares, as its struct; None if it declares none."""
+        return own_settings(self.config)
 
 
 @dataclass(frozen=True)
@@ -128,6 +133,8 @@ class Algorithm(ABC):
     def __init__(self, problem: StageProblem) -> None:
         self.problem = problem
         self.config = problem.config
+        self.own = problem.own
+        """The settings that the method declares, as its struct."""
         self.saves_launches = problem.device.type != "cpu"
         """Whether few large operations are better than little work: a GPU waits for small ones to be launched."""
         self.generators: dict[str, torch.Generator] = {}

@@ -182,8 +182,8 @@ def test_broken_plug_ins_are_left_out_and_named(installed: list[Point]) -> None:
         find_method("absent")
     assert str(caught.value).split("; ")[-5:] == [
         "plug-in mine (mine:SPEC): expected a MethodSpec, got ABCMeta",
-        "plug-in again (other:SPEC): method mine already exists",
-        "plug-in mine (mine:SPEC): method gac already exists",
+        "plug-in again (other:SPEC): method mine already exists, from plug-in mine (mine:SPEC)",
+        "plug-in mine (mine:SPEC): method gac already exists, from a built-in method",
         "plug-in mine (mine:SPEC): cannot be imported (RuntimeError: no\\nlicence)",
         "plug-in mine (mine:SPEC): cannot be imported (ModuleNotFoundError: No module)",
     ]

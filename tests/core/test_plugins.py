@@ -69,7 +69,7 @@ def test_tests_of_the_guide_pass_and_the_plug_in_shares_stage_1(project: Path, t
     (tmp_path / "test_guide.py").write_text((project / "test_coral.py").read_text() + SHARED)
     done = python(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 passed" in done.stdout
+    assert "4 passed" in done.stdout
 
 
 def test_plug_in_is_found_without_torch_and_by_the_command_line(project: Path) -> None:

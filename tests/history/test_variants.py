@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarinet_tui.history.queries import RunRow, flatten_settings, list_runs
+from clarinet_tui.history.queries import RunRow, list_runs
 from clarinet_tui.history.variants import (
     OWN_SEED,
     comparable_settings,
@@ -21,6 +21,7 @@ from clarinet_tui.history.variants import (
 )
 from clarinet_tui.runs.environment import describe_environment
 from clarinet_tui.runs.state import RunState
+from core.config import flatten_settings
 from core.resolve import resolve
 from tests.support.histories import make_run
 from tests.support.trained_runs import make_seeds, make_trained_run, read_runs

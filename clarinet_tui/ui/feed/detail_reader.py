@@ -162,24 +162,25 @@ class LogReader:
 
 def list_run_settings(config: RunConfig) -> tuple[Setting, ...]:
     """Return every setting; those that differ from the preset come first."""
-    from operator import attrgetter
-
-    from core.config import setting_specs
+    from core.config import own_specs, setting_specs, setting_values
+    from core.methods import find_method
     from core.resolve import changed_settings
 
+    descriptions = {spec.name: spec.description for spec in setting_specs()}
     try:
         changed = changed_settings(config)
+        descriptions |= {spec.name: spec.description for spec in own_specs(find_method(config.method).settings)}
     except InputError:  # the method is not installed here, so that its defaults are unknown
         changed = {}
     listed = [
         Setting(
-            field.name,
-            format_setting(attrgetter(field.name)(config)),
-            format_setting(changed[field.name][0]) if field.name in changed else None,
-            field.description,
+            name,
+            format_setting(value),
+            format_setting(changed[name][0]) if name in changed else None,
+            descriptions.get(name, ""),
         )
-        for field in setting_specs()
-        if field.name not in TITLE_SETTINGS
+        for name, value in setting_values(config).items()
+        if name not in TITLE_SETTINGS
     ]
     return tuple(sorted(listed, key=lambda setting: setting.default is None))
 
