@@ -6,9 +6,8 @@ import pytest
 
 from clarinet_tui.history.queries import Alarm
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.text.run import format_alarms, name_alarms
-from tests.support.app import SIZES, make_app, screen_text, wait_until
+from tests.support.app import SIZES, SMALL, expect_text, make_app, open_app, screen_text, wait_until
 from tests.support.ui_runs import raise_alarm, three_runs
 from tests.support.ui_snapshots import SnapCompare, press_and_freeze
 
@@ -24,9 +23,7 @@ def alarmed(runs_dir: Path) -> Path:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_table_detail_and_about_name_the_alarm_until_it_ends(alarmed: Path, size: tuple[int, int]) -> None:
-    app = make_app(alarmed)
-    async with app.run_test(size=size) as pilot:
-        await wait_until(pilot, lambda: "! collapse" in screen_text(app), "the alarm")
+    async with open_app(alarmed, text="! collapse", size=size) as (app, pilot):
         rows = [line for line in screen_text(app).splitlines() if line[3:9] == "ccc333"]
         assert "! collapse" in rows[0]
         await pilot.press("p")
@@ -36,14 +33,13 @@ async def test_table_detail_and_about_name_the_alarm_until_it_ends(alarmed: Path
         await wait_until(pilot, lambda: "collapse" not in screen_text(app), "its end")
 
 
-async def test_a_key_filters_by_open_alarms(alarmed: Path, app: ClarinetApp) -> None:
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "! collapse" in screen_text(app), "the alarm")
+async def test_a_key_filters_by_open_alarms(alarmed: Path) -> None:
+    async with open_app(alarmed, text="! collapse", size=SMALL) as (app, pilot):
         await pilot.press("a")
-        await wait_until(pilot, lambda: "1 match" in screen_text(app), "the filter")
+        await expect_text(pilot, "1 match")
         assert "aaa111" not in screen_text(app)
         await pilot.press("a")
-        await wait_until(pilot, lambda: "aaa111" in screen_text(app), "all runs")
+        await expect_text(pilot, "aaa111")
         await pilot.press("slash", *"alarm:")
         await wait_until(pilot, lambda: "collapse" in screen_text(app).splitlines()[2], "the completion")
 

@@ -10,7 +10,7 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.ui.feed.compare_reader import CompareReader
 from clarinet_tui.ui.snapshot.comparison import ComparisonRequest
 from core.events import Event
-from tests.support.app import make_app, wait_until
+from tests.support.app import open_app, wait_until
 from tests.support.cli import imported_modules
 from tests.support.events import evaluation, step
 from tests.support.ui_runs import FAMILY_STEPS, five_seeds, write_family_run
@@ -98,8 +98,7 @@ async def test_compare_is_imported_ahead_only_if_both_families_have_runs(
     monkeypatch.setattr(
         "clarinet_tui.queue.local.ensure_supervisor_if_needed", lambda runs_dir: started.append("supervisor")
     )
-    app = make_app(runs_dir)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with open_app(runs_dir) as (app, pilot):
         await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested, "the history")
         await wait_until(pilot, lambda: len(started) == 1 + both, "the threads")
     assert sorted(started) == [*(["compare"] if both else []), "supervisor"]

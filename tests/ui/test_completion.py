@@ -10,11 +10,10 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.query_language import compile_query, quote_value
 from clarinet_tui.runs.annotations import add_tag
-from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.history_reader import read_query_values
 from clarinet_tui.ui.query_completion import complete
 from clarinet_tui.ui.widgets.filter_line import format_candidates
-from tests.support.app import screen_text, wait_until
+from tests.support.app import SMALL, expect_text, open_app, screen_text
 from tests.support.ui_runs import three_runs, write_run
 
 KNOWN = {"method": ("clarinet", "gac", "gac+dan"), "tag": ("icml", "final run"), "task": ("U->M",)}
@@ -92,29 +91,28 @@ def test_the_selected_candidate_is_always_visible() -> None:
         assert len(format_candidates(candidates, chosen, 40).plain) <= 44
 
 
-async def test_errors_are_marked_and_tab_steps_through_the_candidates(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_errors_are_marked_and_tab_steps_through_the_candidates(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
+    async with open_app(runs_dir, text="aaa111", size=SMALL) as (app, pilot):
         await pilot.press("slash", "space", "space", *"colour:x")
-        await wait_until(pilot, lambda: "^ expected a setting" in screen_text(app), "the problem")
+        await expect_text(pilot, "^ expected a setting")
         lines = screen_text(app).splitlines()
         place = next(number for number, line in enumerate(lines) if "^ " in line)
         assert lines[place].index("^") == lines[place - 1].index("colour")
         await pilot.press("escape", "slash")
-        await wait_until(pilot, lambda: "method:  task:  state:" in screen_text(app), "the fields")
+        await expect_text(pilot, "method:  task:  state:")
         await pilot.press(*"met", "tab")
-        await wait_until(pilot, lambda: "/ method:" in screen_text(app), "the field")
-        await wait_until(pilot, lambda: "clarinet-no-t" in screen_text(app), "the methods")
+        await expect_text(pilot, "/ method:")
+        await expect_text(pilot, "clarinet-no-t")
         assert "^" not in screen_text(app).replace("^p", "")
         await pilot.press(*"gac+c", "tab")
-        await wait_until(pilot, lambda: "1 match" in screen_text(app), "the match")
+        await expect_text(pilot, "1 match")
         assert "/ method:gac+cdan-e" in screen_text(app)
         await pilot.press("space", *"st", "tab")
         assert "/ method:gac+cdan-e state:" in screen_text(app)
         await pilot.press("tab")
         assert "/ method:gac+cdan-e stage:" in screen_text(app)
         await pilot.press("shift+tab", *"fa", "tab", "enter")
-        await wait_until(pilot, lambda: "/ method:gac+cdan-e state:failed" in screen_text(app))
-        await wait_until(pilot, lambda: "bbb222" in screen_text(app), "the run")
+        await expect_text(pilot, "/ method:gac+cdan-e state:failed")
+        await expect_text(pilot, "bbb222")
         assert "starting" not in screen_text(app)

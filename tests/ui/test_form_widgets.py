@@ -16,7 +16,7 @@ from clarinet_tui.ui.text.launch import Choice, format_run_count
 from clarinet_tui.ui.widgets.key_footer import FooterKey, KeyFooter, fit_keys
 from clarinet_tui.ui.widgets.launch_fields import Choices
 from clarinet_tui.ui.widgets.pick_list import PickList
-from tests.support.app import screen_text, wait_until
+from tests.support.app import expect_text, screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
 LETTERS = tuple(Choice(name, name * 8) for name in "abcdefg")
@@ -136,7 +136,7 @@ async def test_a_click_presses_the_key(app: ClarinetApp) -> None:
 async def test_the_keys_follow_the_active_bindings_and_always_include_help(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(240, 48)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
+        await expect_text(pilot, "● target")
         footer = app.screen.query_one(KeyFooter)
         assert not any(key.action == "overlay" for key in footer.keys)
         await pilot.press("space", "j", "space")

@@ -16,7 +16,7 @@ from clarinet_tui.ui.snapshot.snapshot import Confusion, InspectionProgress
 from clarinet_tui.ui.text.inspection import format_confusion, format_inspection_state
 from clarinet_tui.ui.widgets.run_detail import RunDetail
 from clarinet_tui.ui.widgets.styled_text import StyledText
-from tests.support.app import screen_text, toast_texts, wait_until
+from tests.support.app import SMALL, expect_text, open_app, screen_text, toast_texts, wait_until
 from tests.support.ui_runs import write_run
 
 SQUARE = ((0.0, 0.0), (1.0, 1.0))
@@ -42,36 +42,34 @@ def pane_text(app: ClarinetApp) -> str:
     return str(app.screen.query_one("#pane-text", StyledText).content)
 
 
-async def test_figures_and_pictures_of_an_inspected_run(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_figures_and_pictures_of_an_inspected_run(runs_dir: Path) -> None:
     directory = write_run(runs_dir, "aaa111")
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
+    async with open_app(runs_dir, text="● target", size=SMALL) as (app, pilot):
         await open_pane(app, pilot, "pictures")
-        await wait_until(pilot, lambda: "clarinet inspect aaa111" in screen_text(app), "the command")
+        await expect_text(pilot, "clarinet inspect aaa111")
         write_inspection(directory, INSPECTION)
         await wait_until(pilot, lambda: "▀" * 16 in screen_text(app), "the pictures")
         for text in ("Wrong predictions, the surest first", "[bold]seven", "→ one", "not nine"):
             assert text in pane_text(app)
         await pilot.press("P")
-        await wait_until(pilot, lambda: "start: A 1.25" in screen_text(app), "the feature maps")
+        await expect_text(pilot, "start: A 1.25")
         for text in ("symbols: target, dots: source", "0 one", "Calibration: ECE 12.5 %", "calibrated"):
             assert text in pane_text(app)
 
 
 async def test_a_key_inspects_the_run_without_blocking_unless_the_app_only_watches(
-    app: ClarinetApp, runs_dir: Path, monkeypatch: pytest.MonkeyPatch
+    runs_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_run(runs_dir, "aaa111")
     monkeypatch.setenv(READ_ONLY_VARIABLE, "1")
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
+    async with open_app(runs_dir, text="● target", size=SMALL, notifications=True) as (app, pilot):
         await pilot.press("i")
         await wait_until(pilot, lambda: toast_texts(app), "the refusal")
         assert "read-only" in toast_texts(app)[0]
         assert not app.state.inspections
         monkeypatch.delenv(READ_ONLY_VARIABLE)
         await pilot.press("i")
-        await wait_until(pilot, lambda: "Inspecting: " in screen_text(app), "the progress")
+        await expect_text(pilot, "Inspecting: ")
         await wait_until(pilot, lambda: len(toast_texts(app)) == 2, "the end")
         assert "aaa111: run aaa111: has no weights yet" in toast_texts(app)[1]
         assert "Not inspected yet: i evaluates its model" in pane_text(app)

@@ -8,7 +8,7 @@ from textual.app import App, ComposeResult
 from clarinet_tui.ui.feed.detail_reader import LogReader
 from clarinet_tui.ui.snapshot.snapshot import MAX_LOG_LINES, LogExcerpt
 from clarinet_tui.ui.widgets.log_tail import LogTail, wrap_line
-from tests.support.app import screen_text, wait_until
+from tests.support.app import expect_text, screen_text
 from tests.support.ui_runs import go_on, write_run
 
 
@@ -58,9 +58,9 @@ async def test_new_lines_are_appended_and_visible_until_the_user_scrolls_back() 
         tail.show("c", LogExcerpt(0, ("other",)))
         assert list(tail.lines.lines) == ["other"], "another run"
         tail.show("a", LogExcerpt(0, tuple(f"line {number}" for number in range(40))))
-        await wait_until(pilot, lambda: "line 39" in screen_text(app), "the newest line")
+        await expect_text(pilot, "line 39")
         await pilot.resize_terminal(60, 6)
-        await wait_until(pilot, lambda: "line 39" in screen_text(app), "the newest line in less room")
+        await expect_text(pilot, "line 39")
         tail.lines.focus()
         await pilot.press("k", "k")
         tail.show("a", LogExcerpt(1, tuple(f"line {number}" for number in range(1, 41))))
@@ -68,7 +68,7 @@ async def test_new_lines_are_appended_and_visible_until_the_user_scrolls_back() 
         assert "line 40" not in screen_text(app)
         await pilot.press("G")
         tail.show("a", LogExcerpt(2, tuple(f"line {number}" for number in range(2, 42))))
-        await wait_until(pilot, lambda: "line 41" in screen_text(app), "following again")
+        await expect_text(pilot, "line 41")
 
 
 async def test_the_search_moves_between_matches_and_closes() -> None:

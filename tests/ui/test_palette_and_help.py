@@ -11,15 +11,13 @@ from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_detail import RunDetail
 from clarinet_tui.ui.widgets.top_bar import VIEW_KEYS, VIEWS
-from tests.support.app import make_app, screen_text, wait_until
+from tests.support.app import expect_text, open_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
 
 async def test_help_has_every_key_of_each_view(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(160, 160)) as pilot:
-        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
+    async with open_app(runs_dir, text="aaa111", size=(160, 160)) as (app, pilot):
         for view, key in VIEW_KEYS.items():
             await pilot.press(str(key))
             await wait_until(pilot, lambda view=view: app.current_mode == view)  # type: ignore[misc]
@@ -28,7 +26,7 @@ async def test_help_has_every_key_of_each_view(runs_dir: Path) -> None:
             assert {(binding.id or "").partition(".")[0] for binding in expected} <= set(GROUPS)
             await pilot.press("question_mark")
             await wait_until(pilot, lambda: isinstance(app.screen, HelpScreen))
-            await wait_until(pilot, lambda: "Everywhere" in screen_text(app))
+            await expect_text(pilot, "Everywhere")
             text = screen_text(app)
             for binding in expected:
                 assert (binding.tooltip or binding.description) in text, binding
@@ -43,9 +41,7 @@ def titles(app: ClarinetApp) -> dict[str, object]:
 
 async def test_the_palette_lists_every_action_and_choice_once_and_can_be_searched(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
+    async with open_app(runs_dir, text="● target") as (app, pilot):
         listed = [command.title for command in app.get_system_commands(app.screen)]
         assert len(listed) == len(set(listed))
         for title in ("Filter", "Compare", "Zoom in", "Sort by method", "Pane: Log", "Theme: light", "Charts: halves"):
@@ -54,13 +50,13 @@ async def test_the_palette_lists_every_action_and_choice_once_and_can_be_searche
         assert max(map(listed.index, ("New", "Stop", "Resume", "Filter"))) < listed.index("Sort by method")
         assert listed.index("Sort by method") < listed.index("Page down") < listed.index("Theme: light")
         await pilot.press("ctrl+p", *"pane: settings")
-        await wait_until(pilot, lambda: "Show settings of the run" in screen_text(app), "the command")
+        await expect_text(pilot, "Show settings of the run")
         await pilot.press("enter")
         await wait_until(
             pilot, lambda: app.screen.query(RunDetail) and app.screen.query_one(RunDetail).pane == "settings"
         )
         await pilot.press("ctrl+p")
-        await wait_until(pilot, lambda: "View: History" in screen_text(app), "the first command")
+        await expect_text(pilot, "View: History")
         await pilot.press(*"live", "enter")
         await wait_until(pilot, lambda: app.current_mode == "live", "Live")
         assert {"X axis: device time", "Log", "Next run", "Crosshair left"} <= set(titles(app))
@@ -68,15 +64,13 @@ async def test_the_palette_lists_every_action_and_choice_once_and_can_be_searche
 
 async def test_help_explains_queries(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(100, 200)) as pilot:
-        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
+    async with open_app(runs_dir, text="aaa111", size=(100, 200)) as (app, pilot):
         await pilot.press("question_mark")
-        await wait_until(pilot, lambda: "Queries" in screen_text(app), "the section")
+        await expect_text(pilot, "Queries")
         await pilot.resize_terminal(80, 24)
         await wait_until(pilot, lambda: "Queries" not in screen_text(app), "the first keys")
         await pilot.press("G")
-        await wait_until(pilot, lambda: f"  {list(FIELDS)[-1]} " in screen_text(app), "the last field")
+        await expect_text(pilot, f"  {list(FIELDS)[-1]} ")
     text = format_query_help().plain
     for field in FIELDS:
         assert f"\n  {field} " in text
@@ -86,9 +80,7 @@ async def test_help_explains_queries(runs_dir: Path) -> None:
 
 async def test_palette_commands_apply_their_value(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    app = make_app(runs_dir)
-    async with app.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
+    async with open_app(runs_dir, text="● target") as (app, pilot):
         for title in ("Sort by method", "Theme: light", "Charts: quadrants", "Zoom in"):
             act = titles(app)[title]
             assert callable(act)

@@ -14,7 +14,7 @@ from clarinet_tui.ui.preferences import read_preferences
 from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, ViewRequest
 from clarinet_tui.ui.widgets.run_charts import RunCharts
-from tests.support.app import expect_text, make_app, open_app, toast_texts, wait_until
+from tests.support.app import expect_text, open_app, toast_texts, wait_until
 from tests.support.ui_runs import write_reference_runs, write_run
 
 
@@ -114,8 +114,7 @@ def shown_references(app: ClarinetApp) -> list[str]:
 
 async def test_a_key_selects_the_references_and_saves_them(runs_dir: Path) -> None:
     write_reference_runs(runs_dir)
-    app = make_app(runs_dir, "run5")
-    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+    async with open_app(runs_dir, "run5", notifications=True) as (app, pilot):
         await wait_until(pilot, lambda: shown_references(app) == ["published", SEEDS], "both")
         await expect_text(pilot, "published 94.5")
         await expect_text(pilot, "3 other seeds ± std")
@@ -131,15 +130,13 @@ async def test_a_key_selects_the_references_and_saves_them(runs_dir: Path) -> No
         await wait_until(pilot, lambda: any("excluded" in text for text in toast_texts(app)), "the notice")
         await pilot.press("b")
     assert read_preferences(Path("config/clarinet/tui.json"))[0].references == "published"
-    again = make_app(runs_dir, "run5")
-    async with again.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: shown_references(again) == ["published"], "the saved references")
+    async with open_app(runs_dir, "run5") as (app, pilot):
+        await wait_until(pilot, lambda: shown_references(app) == ["published"], "the saved references")
 
 
 async def test_references_follow_the_axis_and_the_run(runs_dir: Path) -> None:
     write_reference_runs(runs_dir)
-    app = make_app(runs_dir, "run5")
-    async with app.run_test(size=(120, 36)) as pilot:
+    async with open_app(runs_dir, "run5", size=(120, 36)) as (app, pilot):
         await wait_until(pilot, lambda: shown_references(app) == ["published", SEEDS], "both")
         await pilot.press("x")
         band = app.screen.query_one(RunCharts).accuracy.references[1]
