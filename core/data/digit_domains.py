@@ -34,16 +34,16 @@ GENERATED = ("synth", "mnistm")
 
 
 class FileFormat(StrEnum):
-    """What the files of a domain are; the value is the text of `clarinet data list`."""
+    """What the files of a domain are, as `clarinet data list --json` names it."""
 
-    TORCHVISION = "torchvision files"
-    RELEASE = "published release"
+    TORCHVISION = "torchvision"
+    RELEASE = "release"
     """MNIST-M as its authors published it."""
-    ORIGINAL = "original files"
+    ORIGINAL = "original"
     """SYN-DIGITS as its authors published it."""
-    ARRAYS = "train.npz, test.npz"
-    GENERATED = "generated, not the published images"
-    BUNDLED = "bundled with scikit-learn"
+    ARRAYS = "arrays"
+    GENERATED = "generated"
+    BUNDLED = "bundled"
 
 
 ARRAY_FILES = {FileFormat.ARRAYS: ("train.npz", "test.npz"), FileFormat.GENERATED: (TRAIN_FILE, TEST_FILE)}
@@ -316,6 +316,14 @@ def _read_mnist_images(data_dir: Path, sizes: tuple[int, int]) -> tuple[Digits, 
 
 # -- listing and verifying -------------------------------------------------------------------------------------------
 
+ORIGINS = {
+    FileFormat.TORCHVISION: "torchvision files",
+    FileFormat.RELEASE: "published release",
+    FileFormat.ORIGINAL: "original files",
+    FileFormat.ARRAYS: "train.npz, test.npz",
+    FileFormat.GENERATED: "generated, not the published images",
+    FileFormat.BUNDLED: "bundled with scikit-learn",
+}
 ADVICE = {"synth": " (or generated when a run needs it)", "mnistm": " (needs mnist), or put its release there"}
 """What to add to the command that gets a domain."""
 
@@ -344,7 +352,7 @@ def list_domains(data_dir: Path) -> tuple[DomainStatus, ...]:
     for domain in DOMAINS_BY_NAME.values():
         files = find_domain_files(domain.name, data_dir)
         train, test = (None, None) if files is None else _count_splits(domain.name, files)
-        origin = files.format.value if files else ""
+        origin = ORIGINS[files.format] if files else ""
         if files and files.format is FileFormat.GENERATED:
             try:
                 photographs = read_record(files.folder).photographs

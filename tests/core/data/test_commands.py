@@ -25,6 +25,7 @@ def test_list_shows_every_domain(tmp_path: Path) -> None:
     domains = json.loads(clarinet_data("list", "--json", data_dir=tmp_path).stdout)
     assert [domain["letter"] for domain in domains] == ["M", "U", "S", "m", "Y", "D"]
     assert (domains[2]["train"], domains[-1]["train"]) == (7, 1437)
+    assert [domain["format"] for domain in domains] == [None, None, "arrays", None, None, "bundled"]
     by_environment = CliRunner().invoke(app, ["list", "--json"], env={"CLARINET_DATA": str(tmp_path)})
     assert json.loads(by_environment.stdout) == domains
 
