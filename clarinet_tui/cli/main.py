@@ -35,7 +35,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "stop": ("stop.stop", "Stop runs after saving a checkpoint."),
         "resume": ("stop.resume", "Queue stopped, failed, lost or cancelled runs again."),
         "clone": ("stop.clone", "Queue a new run with the settings of another."),
-        "rm": ("rm.remove", "Move runs to the trash, restore them, or empty the trash."),
+        "rm": ("tag.remove", "Move runs to the trash, restore them, or empty the trash."),
         "tag": ("tag.tag", "Add or remove tags of runs."),
         "note": ("tag.note", "Set the note of a run."),
         "tui": ("tui.tui", "Open the terminal app; the same as clarinet-tui."),
