@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +19,9 @@ from clarinet_tui.queue.scheduling import waiting_reason
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.tables.table import Column, Table, make_table
 from clarinet_tui.text import format_duration, format_seed, format_setting, shell_command, shorten
-from core.config import setting_specs
+from core.config import similar_names
 from core.errors import InputError
+from core.methods import all_setting_specs
 
 MAX_DAMAGED = 5
 """Runs with unreadable files that are named."""
@@ -69,10 +69,10 @@ def list_(
     Example: clarinet ls "method:clarinet task:M->U" --sort acc
     """
     query, field = " ".join(words or ()), SORT_ALIASES.get(sort, sort)
-    chosen = parse_columns(columns)
     descending = (field not in TEXT_FIELDS) != reverse
     database = open_history(runs_dir)
     rows = list_runs(database, query, sort=field, descending=descending, limit=-1 if all_ else limit)
+    chosen = parse_columns(columns, rows)
     with quiet_pipe():
         if json or jsonl:
             print_json_rows((row.as_object() for row in rows), lines=jsonl)
@@ -110,14 +110,14 @@ MAX_VARIED = 2
 """Settings that differ and are shown before other columns where there is little room."""
 
 
-def parse_columns(text: str) -> tuple[str, ...]:
-    """Return the names of columns and settings in a list; none for the default columns."""
+def parse_columns(text: str, rows: Sequence[RunRow] = ()) -> tuple[str, ...]:
+    """Return the names of columns and settings in a list, also those of `rows`; none for the default columns."""
     names = tuple(filter(None, (name.strip() for name in text.split(","))))
-    known = column_names()
+    known = [*column_names(), *(name for row in rows for name in row.settings)] if names else []
     for name in names:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "choose from `clarinet settings` and the titles of columns"
+            near = similar_names(name, known)
+            hint = f"did you mean {near}?" if near else "choose from `clarinet settings` and the titles of columns"
             raise InputError(f"--columns: no column {name!a}: {hint}")
     return names
 
@@ -125,7 +125,7 @@ def parse_columns(text: str) -> tuple[str, ...]:
 def column_names() -> list[str]:
     """Return the titles of all columns, without spaces, and the names of all settings."""
     titles = [column.title.replace(" ", "-") for column, _ in _columns({})]
-    return [*titles, *(spec.name for spec in setting_specs() if spec.name not in titles)]
+    return [*titles, *(spec.name for spec in all_setting_specs() if spec.name not in titles)]
 
 
 def setting_column(name: str, drop: int) -> tuple[Column, Callable[[RunRow], Any]]:

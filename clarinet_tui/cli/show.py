@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -32,7 +31,7 @@ from clarinet_tui.text import (
     printable,
     shell_command,
 )
-from core.config import setting_specs
+from core.config import setting_values
 from core.errors import InputError
 from core.resolve import changed_settings, minimal_settings
 
@@ -165,8 +164,8 @@ def _settings(run: RunDirectory) -> Iterator[Group]:
         ],
     )
     shown = {*changed, "method", "task", "seed", "preset", "name"}
-    same = [setting.name for setting in setting_specs() if setting.name not in shown]
-    text = ", ".join(f"{name} {format_setting(attrgetter(name)(config))}" for name in same)
+    same = {name: value for name, value in setting_values(config).items() if name not in shown}
+    text = ", ".join(f"{name} {format_setting(value)}" for name, value in same.items())
     yield "Other settings", [("", text)]
 
 
