@@ -67,20 +67,17 @@ def picture_grid(pictures: Sequence[CaptionedImage], width: int, *, colour: bool
 
 def caption_lines(captions: Sequence[Sequence[str]], columns: int) -> list[Text]:
     """Return the captions of pictures that are side by side, each of them cut to `columns`."""
-    cells = [[Text(printable(caption)) for caption in texts] for texts in captions]
-    for text in (text for cell in cells for text in cell):
-        text.truncate(columns, overflow="ellipsis")
-    return _join_cells(cells, columns)
+    return _join_cells([[Text(printable(caption)) for caption in texts] for texts in captions], columns)
 
 
 def _join_cells(cells: Sequence[Sequence[Text]], columns: int) -> list[Text]:
-    """Return lines of cells side by side; a cell with fewer lines ends with empty ones."""
+    """Return lines of cells side by side, cut to `columns`; a cell with fewer lines ends with empty ones."""
     lines = []
     for parts in zip_longest(*cells):
         padded = [part or Text() for part in parts]
         for part in padded:
-            part.pad_right(columns + GAP - part.cell_len)
-        line = Text.assemble(*padded)
+            part.truncate(columns, overflow="ellipsis", pad=True)
+        line = Text(" " * GAP).join(padded)
         line.rstrip()
         lines.append(line)
     return lines

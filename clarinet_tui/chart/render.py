@@ -7,7 +7,7 @@ import numpy as np
 from clarinet_tui.chart import cells, palette, scales
 from clarinet_tui.chart.cells import BRAILLE, CellGrid, GlyphSet, band_style, faint_style, fill_rows, line_style
 from clarinet_tui.chart.curve import NO_EXTENT, Curve, Flags, Floats, Indices, Reference, ReferenceLine, VerticalMark
-from clarinet_tui.chart.scales import Scale, ScaleName, Tick
+from clarinet_tui.chart.scales import Scale, ScaleName, Ticks
 from clarinet_tui.text import format_duration, format_number, printable
 
 
@@ -173,7 +173,7 @@ class Axes:
     scale: Scale
     low: float
     high: float
-    ticks: tuple[Tick, ...]
+    ticks: Ticks
     missing_row: int | None
     axis_row: int | None
     label_row: int | None
@@ -207,8 +207,8 @@ def make_axes(spec: ChartSpec) -> Axes:
     axis_rows = 0 if not spec.x_labels else (2 if spec.height >= 6 else (1 if spec.height >= 3 else 0))
     height = max(1, spec.height - axis_rows - int(missing))
     scale, low, high = _limits(spec, height)
-    ticks = tuple(scales.y_ticks(scale, low, high, tick_count(height)))
-    gutter = max([6, *(len(tick.label) + 2 for tick in ticks)])  # at least 6, so that stacked charts align
+    ticks = scales.y_ticks(scale, low, high, tick_count(height))
+    gutter = max([6, *(len(label) + 2 for label in ticks.values())])  # at least 6, so that stacked charts align
     gutter = gutter if spec.width >= gutter + 12 else 0
     return Axes(
         spec,
@@ -218,7 +218,7 @@ def make_axes(spec: ChartSpec) -> Axes:
         scale=scale,
         low=low,
         high=high,
-        ticks=ticks if gutter and (spec.y_range or _shown_values(spec).size) else (),
+        ticks=ticks if gutter and (spec.y_range or _shown_values(spec).size) else {},
         missing_row=height if missing else None,
         axis_row=spec.height - 2 if axis_rows == 2 else None,
         label_row=spec.height - 1 if axis_rows else None,
@@ -276,13 +276,13 @@ def draw_axes(grid: CellGrid, axes: Axes) -> None:
     if axes.left:
         for row in range(axes.height):
             grid.write(row, axes.left - 1, "│", cells.AXIS)
-    for tick in axes.ticks:
-        row = int(axes.cell_rows(np.array([axes.scale.height(tick.value)]))[0])
+    for value, label in axes.ticks.items():
+        row = int(axes.cell_rows(np.array([axes.scale.height(value)]))[0])
         if not 0 <= row < axes.height:
             continue
-        zero = tick.value == 0 and axes.low < 0 < axes.high
+        zero = value == 0 and axes.low < 0 < axes.high
         grid.write(row, axes.left, ("─" if zero else "┈") * axes.width, cells.ZERO if zero else cells.GRID)
-        grid.write(row, axes.left - len(tick.label) - 2, f"{tick.label} ┤", cells.LABEL)
+        grid.write(row, axes.left - len(label) - 2, f"{label} ┤", cells.LABEL)
     if axes.missing_row is not None and axes.left:
         grid.write(axes.missing_row, axes.left - 5, "NaN │", cells.AXIS)
     if axes.axis_row is not None and axes.left:
@@ -304,18 +304,18 @@ def _draw_x(grid: CellGrid, axes: Axes, label_row: int) -> None:
     count = max(2, min(12, axes.width // 11))
     ticks = scales.time_ticks(*spec.x_range, count) if spec.x_is_time else scales.linear_ticks(*spec.x_range, count)
     if spec.x_range == NO_EXTENT and not _shown_values(spec).size:
-        ticks = []
+        ticks = {}
     free = 0
-    for tick in ticks:
-        column = axes.column(tick.value)
+    for value, label in ticks.items():
+        column = axes.column(value)
         if column is None:
             continue
         if axes.axis_row is not None:
             grid.write(axes.axis_row, axes.left + column, "┬", cells.AXIS)
-        left = min(axes.left + column - len(tick.label) // 2, spec.width - len(tick.label))
+        left = min(axes.left + column - len(label) // 2, spec.width - len(label))
         if left >= free:
-            grid.write(label_row, left, tick.label, cells.LABEL)
-            free = left + len(tick.label) + 1
+            grid.write(label_row, left, label, cells.LABEL)
+            free = left + len(label) + 1
     if axes.axis_row is not None and spec.x_name:
         name = f" {spec.x_name}"[: axes.width]
         grid.write(axes.axis_row, spec.width - len(name), name, cells.LABEL)

@@ -55,10 +55,8 @@ STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
 
-@dataclass(frozen=True)
-class Tick:
-    value: float
-    label: str
+Ticks = dict[float, str]
+"""The label of each tick, by its value."""
 
 
 def round_step(span: float, count: int, *, whole: bool = False) -> float:
@@ -71,15 +69,15 @@ def round_step(span: float, count: int, *, whole: bool = False) -> float:
     return max(1.0, math.ceil(step)) if whole else step
 
 
-def linear_ticks(low: float, high: float, count: int) -> list[Tick]:
+def linear_ticks(low: float, high: float, count: int) -> Ticks:
     step = round_step(high - low, count)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     if last - first > 1000 or high - low < 1e-300 * count:  # ticks would coincide
-        return []
-    return [Tick(index * step, format_tick(index * step, step)) for index in range(first, last + 1)]
+        return {}
+    return {index * step: format_tick(index * step, step) for index in range(first, last + 1)}
 
 
-def y_ticks(scale: Scale, low: float, high: float, count: int) -> list[Tick]:
+def y_ticks(scale: Scale, low: float, high: float, count: int) -> Ticks:
     """Return the ticks between two heights of a scale.
 
     If it is not linear, they are zero and signed powers of ten as far as there is room, then twos and fives; ranges of
@@ -100,19 +98,20 @@ def y_ticks(scale: Scale, low: float, high: float, count: int) -> list[Tick]:
             if low <= height <= high and all(abs(height - scale.height(other)) >= gap for other in chosen):
                 chosen[value] = ("+" if signed and value > 0 else "") + format_number(value)
     if len(chosen) < 2:
-        return [tick for tick in linear_ticks(ends[0], ends[1], count) if signed or tick.value > 0]
-    return [Tick(value, label) for value, label in sorted(chosen.items())]
+        linear = linear_ticks(ends[0], ends[1], count)
+        return {value: label for value, label in linear.items() if signed or value > 0}
+    return chosen
 
 
-def time_ticks(low: float, high: float, count: int) -> list[Tick]:
+def time_ticks(low: float, high: float, count: int) -> Ticks:
     """Return ticks for seconds, at whole minutes, hours and days."""
     rough = (high - low) / max(count, 1)
     if rough <= 1:
-        return [Tick(tick.value, f"{tick.label}s") for tick in linear_ticks(low, high, count)]
+        return {value: f"{label}s" for value, label in linear_ticks(low, high, count).items()}
     days = 86400 * round_step((high - low) / 86400, count, whole=True)
     step = next((float(step) for step in TIME_STEPS if step >= rough), days)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [Tick(index * step, format_duration(index * step)) for index in range(first, last + 1)]
+    return {index * step: format_duration(index * step) for index in range(first, last + 1)}
 
 
 def format_tick(value: float, step: float) -> str:
@@ -142,22 +141,19 @@ Extent = tuple[float, float]
 
 @dataclass(frozen=True)
 class Viewport:
-    """An immutable view; without start and stop it shows everything, including points that are added later."""
+    """An immutable view; without limits it shows everything, including points that are added later."""
 
-    start: float | None = None
-    stop: float | None = None
+    limits: Extent | None = None
     follow: bool = False
 
     @property
     def shows_all(self) -> bool:
-        return self.start is None or self.stop is None
+        return self.limits is None
 
     def window(self, extent: Extent) -> Extent:
-        if self.start is None or self.stop is None:
+        if self.limits is None:
             return extent
-        if self.follow:
-            return extent[1] - (self.stop - self.start), extent[1]
-        return self.start, self.stop
+        return (extent[1] - (self.limits[1] - self.limits[0]), extent[1]) if self.follow else self.limits
 
     def zoom(self, factor: float, around: float | None, extent: Extent) -> "Viewport":
         """Scale the window around a fixed x, by default its end when following, else its middle."""
@@ -182,10 +178,10 @@ class Viewport:
         """Start following the latest point, with the last quarter if everything is shown, or stop following."""
         start, stop = self.window(extent)
         if self.follow:
-            return Viewport(start, stop)
+            return Viewport((start, stop))
         span = (stop - start) / 4 if self.shows_all else stop - start
-        return Viewport(extent[1] - span, extent[1], follow=True)
+        return Viewport((extent[1] - span, extent[1]), follow=True)
 
     def _inside(self, start: float, span: float, extent: Extent) -> "Viewport":
         start = min(max(start, extent[0]), extent[1] - span)
-        return Viewport(start, start + span, follow=self.follow)
+        return Viewport((start, start + span), self.follow)

@@ -211,11 +211,9 @@ class FileTail:
             self._offset, self._partial = 0, b""
         while chunk := os.pread(self._file.fileno(), CHUNK, self._offset):
             self._offset += len(chunk)
-            *lines, rest = chunk.split(b"\n")
-            for line in lines:
-                complete, self._partial = self._partial + line, b""
-                yield complete[: self._max_line]
-            self._partial = (self._partial + rest)[: self._max_line]
+            *lines, rest = (self._partial + chunk).split(b"\n")
+            self._partial = rest[: self._max_line]
+            yield from (line[: self._max_line] for line in lines)
 
     def _open(self) -> None:
         self._offset, self._partial = 0, b""
