@@ -96,7 +96,8 @@ def test_the_feed_reads_while_it_is_shown_and_posts_changes(tmp_path: Path, monk
 
     monkeypatch.setattr(MachineReader, "read", count_reads)
     posted: list[MachineSnapshot] = []
-    feed = MachineFeed(tmp_path, tmp_path, posted.append, interval=0.02)
+    feed = MachineFeed(tmp_path, tmp_path, posted.append)
+    feed.interval = 0.02
     feed.start()
     try:
         assert reads == 0
@@ -121,7 +122,8 @@ def test_an_unreadable_queue_is_reported_and_read_again(tmp_path: Path) -> None:
     posted: list[MachineSnapshot] = []
     errors: list[Exception] = []
     (tmp_path / "queue.json").write_text("no queue")
-    feed = MachineFeed(tmp_path, tmp_path, posted.append, lambda error, where: errors.append(error), interval=0.02)
+    feed = MachineFeed(tmp_path, tmp_path, posted.append, lambda error, where: errors.append(error))
+    feed.interval = 0.02
     feed.start()
     try:
         feed.request("devices")

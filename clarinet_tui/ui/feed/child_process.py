@@ -20,8 +20,6 @@ from core.methods import data_seed
 MAX_LINE = 16 << 20
 MAX_ERROR = 4000
 """Bytes of the process's last output that an unexpected end is explained with."""
-SAMPLES_DELAY = 0.3
-"""Seconds without a change of the form before samples are read."""
 DATA_SETTINGS = ("task", "image_size", "fit", "usps_split", "ybars_per_sample", "true_fraction", "threads")
 """With the seed, these decide the images and their labels."""
 
@@ -118,7 +116,7 @@ class InspectionFeed(Poller[str, InspectionProgress]):
 class SamplesFeed(Poller[RunConfig, TaskSamples]):
     """Reads samples of the launch form's first task; a newer request ends an older one's process."""
 
-    delay = SAMPLES_DELAY
+    delay = 0.3
 
     def __init__(self, data_dir: Path, post: Callable[[TaskSamples], object]) -> None:
         super().__init__("samples", post)

@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.feed.machine_reader import MachineReader
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
-INTERVAL = 2.0
-"""Seconds between two reads."""
-
 
 class MachineFeed(Poller[str, "MachineSnapshot"]):
     """The request is the name of the view that shows the machine; None if the current view does not."""
+
+    interval = 2.0
 
     def __init__(
         self,
@@ -28,10 +27,9 @@ class MachineFeed(Poller[str, "MachineSnapshot"]):
         log_error: Callable[[Exception, str], object] = lambda error, where: None,
         *,
         database: Path | None = None,
-        interval: float = INTERVAL,
     ) -> None:
         super().__init__("machine", post)
-        self._paths, self._log_error, self.interval = (runs_dir, data_dir, database), log_error, interval
+        self._paths, self._log_error = (runs_dir, data_dir, database), log_error
         self._reader: MachineReader | None = None
 
     def read(self, view: str) -> Iterator[MachineSnapshot]:
