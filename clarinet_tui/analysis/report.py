@@ -53,7 +53,7 @@ from clarinet_tui.text import (
     format_task,
     is_valid_time,
 )
-from core.config import RunConfig, Tag, setting_specs, settings_tagged
+from core.config import RunConfig, Tag, in_order, settings_tagged
 from core.errors import InputError
 
 HEADERS: dict[Rule, str] = {
@@ -345,7 +345,7 @@ def _selected(selected: SelectedEpoch | None) -> Cell:
 def _settings(records: Sequence[RunRecord]) -> dict[str, Any]:
     """Return the settings that differ, by protocol, and the equal ones."""
     read = {record.row.id: record for record in records if record.config}
-    names = [spec.name for spec in setting_specs() if spec.name not in settings_tagged(Tag.IDENTITY)] if read else []
+    names = in_order({name for record in read.values() for name in record.row.settings} - settings_tagged(Tag.IDENTITY))
     always_used = settings_tagged(Tag.NO_EFFECT, Tag.ROUNDING)
     values = {  # None for a setting that the method does not use
         name: {

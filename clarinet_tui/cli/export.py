@@ -17,7 +17,7 @@ from clarinet_tui.cli.metrics import choose_metrics, columns, read_rows
 from clarinet_tui.cli.options import RUNS, Ids, Json, Query, RunsDir
 from clarinet_tui.cli.output import print_json, warn
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.queries import get_run, read_evaluations, run_keys
+from clarinet_tui.history.queries import get_run, own_keys, read_evaluations, run_keys
 from clarinet_tui.history.states import update_history
 from clarinet_tui.runs.archive import Limits, has_patch, import_archive, write_archive
 from clarinet_tui.runs.directory import RunDirectory, list_runs
@@ -158,7 +158,7 @@ def _write_csv(runs: list[RunDirectory], out: Path, level: Level, runs_dir: Path
     ids = [run.id for run in runs]
     with open_history(runs_dir) as database, as_input_error(out), atomic_writer(out, USER_FILE) as file:
         if level == "run":
-            names, rows = [*run_keys(), *RULE_COLUMNS], _run_rows(database, ids)
+            names, rows = [*run_keys(), *own_keys(database, ids), *RULE_COLUMNS], _run_rows(database, ids)
         else:
             chosen = dict.fromkeys(name for run_id in ids for name in choose_metrics(database, run_id, level, [])[1])
             names = columns(level, list(chosen))

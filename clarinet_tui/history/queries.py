@@ -98,6 +98,16 @@ def run_keys() -> list[str]:
     return list(dict.fromkeys([*fields, *(spec.name for spec in setting_specs())]))
 
 
+def own_keys(db: Database, ids: Iterable[str]) -> list[str]:
+    """Return the settings that the methods of these runs declare, as `own.NAME`."""
+    rows = db.tuples(
+        """SELECT DISTINCT 'own.' || own.key FROM configs, json_each(configs.config, '$.own') AS own
+        WHERE configs.run IN (SELECT value FROM json_each(?)) ORDER BY 1""",
+        (msgspec.json.encode(list(ids)).decode(),),
+    )
+    return [name for (name,) in rows]
+
+
 _COLUMNS = """runs.*,
     (SELECT json_group_array(tag) FROM (SELECT tag FROM tags WHERE run = runs.id ORDER BY tag)) AS tags,
     (SELECT note FROM notes WHERE run = runs.id) AS note,
