@@ -75,7 +75,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Machine and data": {
         "devices": ("devices.devices", "List GPUs and CPU with their load and processes."),
-        "doctor": ("doctor.doctor", "Check Python, torch, devices, data, disk and history."),
+        "doctor": ("devices.doctor", "Check Python, torch, devices, data, disk and history."),
         "data": ("data.app", "List, fetch, generate and verify data sets."),
         "label": ("label.label", "Label your own pictures by answering yes or no."),
     },
