@@ -45,7 +45,7 @@ def test_without_arguments_the_app_and_the_command_compare_the_same(runs: Path) 
     options = shlex.split(result.stderr.partition("both families: ")[2])
     assert invoke(runs, "compare", *options).stdout == result.stdout
     with Database.open(runs) as db:
-        queries = CompareReader(runs).read(db, ComparisonRequest()).queries
+        queries = CompareReader(db, runs).read(ComparisonRequest()).queries
     assert options[1::2] == list(queries or ())
 
 

@@ -28,30 +28,30 @@ def test_numbers_are_computed_again_only_after_an_evaluation(tmp_path: Path) -> 
     append(going.journal, step(5 * FAMILY_STEPS + 1, epoch=6, adaptation_epoch=6))
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
-        reader = CompareReader(tmp_path)
-        first, curves = reader.read(db, accuracy), reader.read(db, loss)
+        reader = CompareReader(db, tmp_path)
+        first, curves = reader.read(accuracy), reader.read(loss)
         assert curves.comparison is first.comparison
         append(going.journal, step(5 * FAMILY_STEPS + 2, epoch=6, adaptation_epoch=6))
         ingest_all(db, tmp_path)
-        moved = reader.read(db, loss)
+        moved = reader.read(loss)
         assert moved.comparison is first.comparison, "an iteration changes no number"
         assert moved is not curves, "but it is drawn"
-        assert reader.read(db, loss) is moved
+        assert reader.read(loss) is moved
         append(going.journal, evaluation(6 * FAMILY_STEPS, 70.0, stage="clarinet", epoch=6))
         ingest_all(db, tmp_path)
-        last = reader.read(db, accuracy)
+        last = reader.read(accuracy)
         assert last.comparison is not first.comparison
-        assert reader.read(db, accuracy) is last
+        assert reader.read(accuracy) is last
 
 
 def test_the_default_opponent_is_the_best_two_step_baseline(tmp_path: Path) -> None:
     five_seeds(tmp_path, ("clarinet", "gac+dann"))
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
-        assert "method:" not in (CompareReader(tmp_path).read(db, ComparisonRequest()).queries or ("", ""))[1]
+        assert "method:" not in (CompareReader(db, tmp_path).read(ComparisonRequest()).queries or ("", ""))[1]
         write_family_run(tmp_path, "cdan1", "gac+cdan-e", 1)
         ingest_all(db, tmp_path)
-        queries = CompareReader(tmp_path).read(db, ComparisonRequest()).queries
+        queries = CompareReader(db, tmp_path).read(ComparisonRequest()).queries
         assert queries is not None
         assert queries[1] == f"method:gac+cdan-e {queries[0]}"
 
@@ -62,7 +62,7 @@ def test_basset_is_compared_with_its_controls_which_no_other_method_is(tmp_path:
         write_family_run(tmp_path, f"bass{number}", method, 1)
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
-        found = CompareReader(tmp_path).read(db, ComparisonRequest())
+        found = CompareReader(db, tmp_path).read(ComparisonRequest())
     assert found.comparison is not None
     assert [(one.left.method, one.right.method) for one in found.comparison.differences] == [
         ("clarinet", "gac+cdan-e"),
@@ -109,11 +109,11 @@ def test_the_usual_choice_needs_both_families_and_quotes_what_it_asks(tmp_path: 
     write_family_run(tmp_path, "clar1", "clarinet", 1, task=folder)
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
-        reader = CompareReader(tmp_path)
-        assert "Nothing to compare yet" in reader.read(db, ComparisonRequest()).description
+        reader = CompareReader(db, tmp_path)
+        assert "Nothing to compare yet" in reader.read(ComparisonRequest()).description
         write_family_run(tmp_path, "dann1", "gac+dann", 1, task=folder)
         ingest_all(db, tmp_path)
-        found = reader.read(db, ComparisonRequest())
+        found = reader.read(ComparisonRequest())
     assert found.queries == ('task:"my (own) digits->M" preset:smoke state:finished,running',) * 2
     assert found.matches == (1, 1)
     assert [part.task_preset for part in found.parts] == [(folder, "smoke")]

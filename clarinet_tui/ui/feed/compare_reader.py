@@ -4,18 +4,11 @@ Only changes are computed again: numbers when a run was evaluated or has ended, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
+from clarinet_tui.analysis import comparison
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES
-from clarinet_tui.analysis.comparison import (
-    DEFAULT_DESCRIPTION,
-    NOTHING,
-    Comparison,
-    compare_queries,
-    compare_runs,
-    default_queries,
-)
 from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.analysis.seed_curves import RunEvaluations, SeedBand, average_runs, read_run_evaluations, run_curve
 from clarinet_tui.chart.curve import Curve
@@ -38,49 +31,47 @@ MAX_RUNS = 400
 NO_LIMIT = 2**31
 
 
-@dataclass
 class CompareReader:
-    """Used by one thread, with one database."""
+    """Used by one thread."""
 
-    runs_dir: Path
-    _records: RunRecords | None = None
-    _comparison: tuple[object, Comparison, tuple[TaskComparison, ...]] | None = None
-    _evaluations: dict[str, tuple[RunRow, RunEvaluations]] = field(default_factory=dict)
-    _curves: dict[tuple[object, ...], tuple[RunRow, Curve]] = field(default_factory=dict)
-    _last: tuple[object, ComparisonSnapshot] | None = None
+    def __init__(self, db: Database, runs_dir: Path) -> None:
+        self._db, self._records = db, RunRecords(db, runs_dir)
+        self._compared: tuple[object, comparison.Comparison, tuple[TaskComparison, ...]] | None = None
+        self._evaluations: dict[str, tuple[RunRow, RunEvaluations]] = {}
+        self._curves: dict[tuple[object, ...], tuple[RunRow, Curve]] = {}
+        self._last: tuple[object, ComparisonSnapshot] | None = None
 
-    def read(self, db: Database, request: ComparisonRequest) -> ComparisonSnapshot:
-        rows, selected = _select(db, request)
+    def read(self, request: ComparisonRequest) -> ComparisonSnapshot:
+        rows, selected = _select(self._db, request)
         states = [_metric_state(row, request.metric) for row in rows]
         key = (request, states, selected.description, selected.queries, selected.matches, selected.problems)
         if self._last is None or self._last[0] != key:
-            self._last = (key, self._compare(db, rows, selected) if rows else selected)
+            self._last = (key, self._compare(rows, selected) if rows else selected)
         return self._last[1]
 
-    def _compare(self, db: Database, rows: Sequence[RunRow], selected: ComparisonSnapshot) -> ComparisonSnapshot:
-        self._records = self._records or RunRecords(db, self.runs_dir)
+    def _compare(self, rows: Sequence[RunRow], selected: ComparisonSnapshot) -> ComparisonSnapshot:
         key = (selected.queries or selected.request.runs, [_epoch_state(row) for row in rows])
-        if self._comparison is None or self._comparison[0] != key:
+        if self._compared is None or self._compared[0] != key:
             try:
                 if selected.queries:
-                    comparison = compare_queries(self._records, *selected.queries)
+                    compared = comparison.compare_queries(self._records, *selected.queries)
                 else:
-                    comparison = compare_runs(self._records, [row.id for row in rows])
+                    compared = comparison.compare_runs(self._records, [row.id for row in rows])
             except InputError as error:  # a run was deleted since it was selected
                 return replace(selected, description=str(error))
-            self._comparison = (key, comparison, split_by_task(comparison))
-        snapshot = replace(selected, comparison=self._comparison[1], parts=self._comparison[2])
+            self._compared = (key, compared, split_by_task(compared))
+        snapshot = replace(selected, comparison=self._compared[1], parts=self._compared[2])
         if snapshot.part is None:
             return snapshot
-        available = {name for side in snapshot.part.sides for name in list_metrics(db, side.runs[0].run)}
+        available = {name for side in snapshot.part.sides for name in list_metrics(self._db, side.runs[0].run)}
         return replace(
             snapshot,
-            curves=self._read_curves(db, snapshot.request, snapshot.part, {row.id: row for row in rows}),
+            curves=self._read_curves(snapshot.request, snapshot.part, {row.id: row for row in rows}),
             metrics=tuple(name for name in COMPARED_METRICS if name in available),
         )
 
     def _read_curves(
-        self, db: Database, request: ComparisonRequest, part: TaskComparison, rows: dict[str, RunRow]
+        self, request: ComparisonRequest, part: TaskComparison, rows: dict[str, RunRow]
     ) -> dict[int, SeedBand]:
         kept: dict[tuple[object, ...], tuple[RunRow, Curve]] = {}
         bands = {}
@@ -91,20 +82,19 @@ class CompareReader:
                 key = (row.id, request.metric, request.axis, request.width)
                 last = self._curves.get(key)
                 state = _metric_state(row, request.metric)
-                kept[key] = last if last and last[0] == state else (state, self._read_curve(db, row, request))
+                kept[key] = last if last and last[0] == state else (state, self._read_curve(row, request))
                 curves[row.id] = kept[key][1]
             bands[number] = average_runs(side, curves, exact=exact)
         self._curves = kept
         self._evaluations = {run: evaluations for run, evaluations in self._evaluations.items() if run in rows}
         return bands
 
-    def _read_curve(self, db: Database, row: RunRow, request: ComparisonRequest) -> Curve:
-        assert self._records
+    def _read_curve(self, row: RunRow, request: ComparisonRequest) -> Curve:
         cached = self._evaluations.get(row.id)
         if cached is None or cached[0] != _epoch_state(row):
-            evaluations = read_run_evaluations(db, self._records.record(row))
+            evaluations = read_run_evaluations(self._db, self._records.record(row))
             cached = self._evaluations[row.id] = (_epoch_state(row), evaluations)
-        return run_curve(db, row.id, cached[1], request.metric, request.axis, request.width)
+        return run_curve(self._db, row.id, cached[1], request.metric, request.axis, request.width)
 
 
 def _epoch_state(row: RunRow) -> RunRow:
@@ -126,9 +116,9 @@ def _select(db: Database, request: ComparisonRequest) -> tuple[Sequence[RunRow],
         missing = len(request.runs) - len(rows)
         more = f" ({missing} more are not in the history)" if missing else ""
         return rows, ComparisonSnapshot(request, f"{len(rows)} runs, selected by id{more}")
-    if queries := default_queries(db):
-        return _select_by_queries(db, request, queries, DEFAULT_DESCRIPTION)
-    return (), ComparisonSnapshot(request, NOTHING)
+    if queries := comparison.default_queries(db):
+        return _select_by_queries(db, request, queries, comparison.DEFAULT_DESCRIPTION)
+    return (), ComparisonSnapshot(request, comparison.NOTHING)
 
 
 def _select_by_queries(
@@ -138,14 +128,14 @@ def _select_by_queries(
     matches: list[int] = []
     problems: list[QueryProblem | None] = []
     for query, family in zip(queries, COMPARED_FAMILIES, strict=True):
-        matching, problem = [], None
         try:
             matching = [row for row in list_runs(db, query, limit=NO_LIMIT) if row.family == family]
+            problems.append(None)
         except QueryError as error:
-            problem = QueryProblem(error.message, error.position)
+            matching = []
+            problems.append(QueryProblem(error.message, error.position))
         rows += matching
         matches.append(len(matching))
-        problems.append(problem)
     empty = [family for family, count in zip(COMPARED_FAMILIES, matches, strict=True) if not count]
     if len(rows) > MAX_RUNS:
         sentence = f"{len(rows)} runs match, at most {MAX_RUNS} can be compared: narrow the queries"

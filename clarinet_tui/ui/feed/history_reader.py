@@ -152,8 +152,8 @@ class HistoryReader:
     def _read_comparison(self, db: Database, request: ComparisonRequest) -> ComparisonSnapshot:
         from clarinet_tui.ui.feed.compare_reader import CompareReader
 
-        self._comparisons = self._comparisons or CompareReader(self.runs_dir)
-        return self._comparisons.read(db, request)
+        self._comparisons = self._comparisons or CompareReader(db, self.runs_dir)
+        return self._comparisons.read(request)
 
 
 def _read_listing(db: Database, request: ViewRequest) -> Listing:
