@@ -68,21 +68,18 @@ def _visible_gpus(visible: str | None) -> "list[_Gpu]":
     """Return the visible GPUs with their labels, and instead of a divided GPU (MIG) its instances."""
     if visible is not None and visible.startswith("MIG-"):
         return _find_named_slices(visible.split(","))
-    all_gpus = (_find_gpu(index) for index in range(pynvml.nvmlDeviceGetCount()))
-    gpus = [gpu for gpu in all_gpus if gpu is not None]
+    gpus: list[_Gpu] = []
+    for index in range(pynvml.nvmlDeviceGetCount()):
+        name = f"number {index}"
+        try:
+            gpus.append(_Gpu(pynvml.nvmlDeviceGetHandleByIndex(index), name))
+        except pynvml.NVMLError as error:
+            if error.value != pynvml.NVML_ERROR_NO_PERMISSION:  # of another container, which CUDA does not count either
+                gpus.append(_Gpu(None, name, problem=str(error)))
     shown = [gpus[index] for index in visible_indices(visible, [gpu.key for gpu in gpus])]
     for number, gpu in enumerate(shown):
         gpu.label = f"cuda:{number}"
     return [part for gpu in shown for part in (gpu.find_slices() or [gpu])]
-
-
-def _find_gpu(index: int) -> "_Gpu | None":
-    """Return None for a GPU of another batch job or container, which CUDA does not count either."""
-    name = f"number {index}"
-    try:
-        return _Gpu(pynvml.nvmlDeviceGetHandleByIndex(index), name)
-    except pynvml.NVMLError as error:
-        return None if error.value == pynvml.NVML_ERROR_NO_PERMISSION else _Gpu(None, name, problem=str(error))
 
 
 def _find_named_slices(uuids: Sequence[str]) -> "list[_Gpu]":

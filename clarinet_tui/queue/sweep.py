@@ -83,7 +83,7 @@ def parse_grid(settings: Mapping[str, Any], source: str) -> Grid:
     seeds = rest.pop("seeds", [1])
     if isinstance(seeds, str):
         seeds = parse_seeds(seeds, f"{source}: seeds")
-    if isinstance(seeds, int) or not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
+    if not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
         raise InputError(
             f'{source}: seeds: expected a list of integers, or a string such as "1..5", got {format_value(seeds)}'
         )

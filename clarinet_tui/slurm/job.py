@@ -202,9 +202,8 @@ def decide(run: RunDirectory, job: SlurmJob, retries: int, *, is_stopped_by_user
 def record_failure(run: RunDirectory, reason: str, kind: str = "") -> None:
     """Record a failure in the journal."""
     message = f"{reason}; `clarinet resume {run.id}` tries it again"
-    event = read_last_event(run.journal) or {}
-    iteration = event.get("iteration")
-    failed = Failed(iteration=iteration if isinstance(iteration, int) else 0, message=message, kind=kind)
+    iteration = (read_last_event(run.journal) or {}).get("iteration")
+    failed = Failed(iteration=iteration or 0, message=message, kind=kind)
     with run.hold_lock():
         append_failure(run.journal, failed)
     print(f"clarinet: {message}")

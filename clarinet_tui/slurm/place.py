@@ -113,12 +113,10 @@ class SlurmPlace:
 
     def last_options(self, run: RunDirectory, options: LaunchOptions) -> LaunchOptions | None:
         """Return the options of the run's last submission but its dependency: ids of jobs are used again."""
-        name = last_submission(run)
-        try:
-            file = self.runs_dir / SUBMISSIONS / name / SETTINGS_FILE
-            slurm = read_json(file, SlurmOptions) if NAME.fullmatch(name) else None
-        except UnreadableFileError:
-            return None
+        name, slurm = last_submission(run), None
+        with suppress(UnreadableFileError):
+            if NAME.fullmatch(name):
+                slurm = read_json(self.runs_dir / SUBMISSIONS / name / SETTINGS_FILE, SlurmOptions)
         if slurm is None:
             return None
         kept = {key: value for key, value in slurm.sbatch.items() if key != "dependency"}

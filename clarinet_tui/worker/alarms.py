@@ -64,37 +64,28 @@ class Stage:
     """Successive evaluations that are more confident and less accurate than `best`."""
 
 
-def ascent(window: Window) -> RuleResult:
+def ascent(ascended: Sequence[float]) -> RuleResult:
     """Nearly every step is a gradient ascent: some L_k is always negative, and the loss is never descended."""
-    ascended = _values(window, "ascended")
-    if not ascended:
-        return None
     share = fmean(ascended)
     if share >= 0.95:
         return f"{100 * share:.0f} % of the last {len(ascended)} steps were gradient ascents"
     return "" if share < 0.8 else None
 
 
-def blind(window: Window) -> RuleResult:
+def blind(accuracies: Sequence[float]) -> RuleResult:
     """D gives the same output for every image.
 
     The accuracy of a confused D varies around 50 % by chance, by more than 1 % in batches of up to 1500 images; that of
     a constant output is exactly 50 %.
     """
-    accuracies = _values(window, "discriminator_accuracy")
-    if not accuracies:
-        return None
     deviation = fmean(abs(accuracy - 50.0) for accuracy in accuracies)
     if deviation < 1.0:
         return f"over {len(accuracies)} iterations the discriminator's accuracy was 50 ± {deviation:.1f} %"
     return "" if deviation > 2.0 else None
 
 
-def unbeaten(window: Window) -> RuleResult:
+def unbeaten(accuracies: Sequence[float], window: Window) -> RuleResult:
     """D is always right although λ is close to its maximum."""
-    accuracies = _values(window, "discriminator_accuracy")
-    if not accuracies:
-        return None
     accuracy = fmean(accuracies)
     if accuracy > 99.0 and all(measured.get("lambda", 1.0) >= 0.9 for measured in window):
         return f"over {len(accuracies)} iterations the discriminator's accuracy was {accuracy:.1f} %"
@@ -239,13 +230,13 @@ class AlarmMonitor:
         if len(window) < WINDOW:
             return ()
         self._window = []
-        results = {
-            "not-finite": "",
-            "ascent": ascent(window),
-            "discriminator-blind": blind(window),
-            "discriminator-unbeaten": unbeaten(window),
-            "no-progress": no_progress(window, self._stage, event.iteration),
-        }
+        results: dict[str, RuleResult] = {"not-finite": ""}
+        if ascended := _values(window, "ascended"):
+            results["ascent"] = ascent(ascended)
+        if accuracies := _values(window, "discriminator_accuracy"):
+            results["discriminator-blind"] = blind(accuracies)
+            results["discriminator-unbeaten"] = unbeaten(accuracies, window)
+        results["no-progress"] = no_progress(window, self._stage, event.iteration)
         return self._update(event, results)
 
     def _patience(self) -> int:

@@ -22,7 +22,6 @@ from core.errors import InputError
 from core.events import Sampled
 from core.resolve import available_cores
 
-INTERVAL = 10.0
 STOP_SECONDS = 5.0
 """How long the end of a run waits for the last sample: a driver may hang."""
 CONTEXT_BYTES = 512 << 20
@@ -113,7 +112,7 @@ class HardwareSampler:
         gpu: Device | None,
         record: Callable[[Sampled], None],
         position: Position,
-        interval: float = INTERVAL,
+        interval: float = 10.0,
     ) -> None:
         """`gpu` is the state of the GPU at the start of the attempt."""
         self.gpu_memory_peak: int | None = None

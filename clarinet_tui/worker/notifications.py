@@ -98,10 +98,11 @@ class EventHook:
                 fields = self._variables(event)
                 label = fields.get("CLARINET_ALARM") or fields["CLARINET_STATE"]
                 try:
-                    if self._command:
-                        self._run_command(label, fields)
+                    problem = self._run_command(label, fields) if self._command else None
                 except (OSError, InputError) as error:
-                    self._report(str(error))
+                    problem = str(error)
+                if problem:  # without the program's arguments, which may be secret: worker.log is exported
+                    self._report(f"{self._option} {self._command[0]}: {problem}")
                 if self._targets and not self._ending.is_set():
                     self._send_notifications(label, fields)
 
@@ -111,9 +112,10 @@ class EventHook:
         public = {name.removeprefix("CLARINET_").lower(): value for name, value in fields.items()}
         for target in self._targets:
             if problem := send(target, printable(title), message, public):
-                self._report_once(problem)
+                self._report(problem)
 
-    def _run_command(self, label: str, fields: Mapping[str, str]) -> None:
+    def _run_command(self, label: str, fields: Mapping[str, str]) -> str | None:
+        """Return what went wrong."""
         with os.fdopen(open_append(self._run.log, 0o600), "a") as log:
             log.write(f"{format_timestamp(time.time())} {self._option} for {label}\n")
         process = start_detached(self._command, self._run.log, env={**os.environ, **fields})
@@ -125,9 +127,9 @@ class EventHook:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            self._report(f"took longer than {self._seconds:g} s and was killed")
-        elif process.returncode:
-            self._report(f"ended with exit code {process.returncode}; its output is in worker.log")
+            return f"took longer than {self._seconds:g} s and was killed"
+        code = process.returncode
+        return f"ended with exit code {code}; its output is in worker.log" if code else None
 
     def _variables(self, event: HookEvent) -> dict[str, str]:
         """Return the environment variables for the command."""
@@ -137,11 +139,7 @@ class EventHook:
         variables = {f"CLARINET_{name.upper()}": printable(str(value)) for name, value in values.items()}
         return variables | {"CLARINET_RUNS": str(self._run.runs_dir.absolute())}
 
-    def _report(self, problem: str) -> None:
-        """Name the program without its arguments, which may be secret: worker.log is exported."""
-        self._report_once(f"{self._option} {self._command[0]}: {problem}")
-
-    def _report_once(self, message: str) -> None:
+    def _report(self, message: str) -> None:
         if not self._has_failed:
             self._has_failed = True
             self._notify(message)
