@@ -98,7 +98,8 @@ def verify(
 
     Example: clarinet data verify mnist usps
     """
-    from core.data.digit_domains import list_domains, verify_domain
+    from core.data.digit_domains import list_domains
+    from core.data.verification import verify_domain
 
     has_failed = False
     for name in names or [entry.name for entry in list_domains(data_dir) if entry.present]:

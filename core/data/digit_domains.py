@@ -1,4 +1,4 @@
-"""The known digit domains: their files in every published format, read, generated, listed and verified."""
+"""The known digit domains: their files in every published format, read, generated and listed."""
 
 import bz2
 import zlib
@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from core.data import synthetic
 from core.data.cache import Scratch
 from core.data.custom_domains import count_images, read_arrays
 from core.data.images import ArrayImages, FileImages, Progress, ProgressCallback, read_images
-from core.data.labels import encode_labels
 from core.data.synthetic import GENERATED_FILES, TEST_FILE, TRAIN_FILE, Digits, GenerationRecord, read_record
 from core.data.task_data import DomainSplits, Split
 from core.errors import InputError
@@ -203,7 +201,7 @@ def read_digit_domain(domain: Domain, scratch: Scratch, progress: ProgressCallba
             notes.append(f"{domain.title} was not kept: the data folder cannot be written")
         train, test = (_make_split(f"{domain.title}, generated", part) for part in (generated.train, generated.test))
         return DomainSplits(domain, train, test, tuple(notes))
-    files = _require_files(domain.name, data_dir)
+    files = require_files(domain.name, data_dir)
     train, test = read_domain_files(domain.name, files, scratch)
     counts, published = (len(train), len(test)), PUBLISHED[domain.name].sizes
     notes = []
@@ -228,7 +226,7 @@ def read_domain_files(name: str, files: DomainFiles, scratch: Scratch) -> tuple[
     return train, test
 
 
-def _require_files(name: str, data_dir: Path) -> DomainFiles:
+def require_files(name: str, data_dir: Path) -> DomainFiles:
     if files := find_domain_files(name, data_dir):
         return files
     raise InputError(
@@ -303,7 +301,7 @@ def generate_domain(
 def _read_mnist_images(data_dir: Path, sizes: tuple[int, int]) -> tuple[Digits, Digits]:
     """Return the first images of each split of MNIST, all of them for a size of 0."""
     scratch = Scratch(data_dir, float("inf"))
-    splits = read_domain_files("mnist", _require_files("mnist", data_dir), scratch)
+    splits = read_domain_files("mnist", require_files("mnist", data_dir), scratch)
     digits: list[Digits] = []
     for name, split, size in zip(SPLITS, splits, sizes, strict=True):
         if size > len(split):
@@ -406,72 +404,3 @@ def _count_mat(path: Path) -> int | None:
         return next((int(shape[0]) for name, shape, _ in whosmat(path) if name == "y"), None)
     except (*MAT_DAMAGE, MatReadError):
         return None
-
-
-Verdict = Literal["good", "doubtful", "bad"]
-MNIST_MD5 = {
-    "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
-    "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
-    "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
-    "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
-}
-"""Checksums of the unpacked files; torchvision has only those of the packed ones."""
-SAMPLE_SIZE = 64
-"""Number of images of each split that are decoded."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One result of verifying a domain."""
-
-    name: str
-    verdict: Verdict
-    message: str
-
-
-def verify_domain(name: str, data_dir: Path) -> list[Finding]:
-    """Return all findings about one domain, up to the first bad one."""
-    if name not in DOMAINS_BY_NAME:
-        raise InputError(f'"{name}": no such domain; choose one of {", ".join(DOMAINS_BY_NAME)}')
-    files = _require_files(name, data_dir)
-    findings = []
-    if files.format is FileFormat.TORCHVISION:  # other files have no published checksums
-        from core.data.download import downloads, md5_of
-
-        if name == "mnist":
-            expected = {data_dir / name / MNIST_RAW / file: md5 for file, md5 in MNIST_MD5.items()}
-        else:
-            expected = {download.path: download.md5 for download in downloads(name, data_dir)}
-        for path, md5 in expected.items():
-            if md5_of(path) != md5:
-                findings.append(Finding(name, "doubtful", f"{path}: checksum differs from the published file"))
-    try:
-        findings.append(_check_content(name, data_dir, files))
-    except InputError as error:
-        findings.append(Finding(name, "bad", str(error)))
-    return findings
-
-
-def _check_content(name: str, data_dir: Path, files: DomainFiles) -> Finding:
-    """Check shapes, labels and counts; a wrong shape or label is an InputError."""
-    train, test = read_domain_files(name, files, Scratch(data_dir, float("inf")))
-    for split in (train, test):
-        y, _ = encode_labels(split, CLASSES)
-        if len(unknown := np.flatnonzero(y < 0)):
-            raise InputError(f"{split.origin}: image {unknown[0]} has no label")
-        if len(absent := np.flatnonzero(np.bincount(y, minlength=len(CLASSES)) == 0)):
-            raise InputError(f"{split.origin}: has no image of digit {absent[0]}")
-        split.images.read(np.arange(min(SAMPLE_SIZE, len(split))))
-        shape, expected = split.images.shape, PUBLISHED[name].shape
-        if shape[2] not in (1, 3):
-            raise InputError(f"{split.origin}: images have {shape[2]} channels, not 1 or 3")
-        if files.format is PUBLISHED[name].format and expected not in (None, shape):
-            raise InputError(f"{split.origin}: images are {shape}, not {expected}")
-    height, width, channels = train.images.shape
-    summary = f"{len(train)} + {len(test)} images of {height}×{width}×{channels}, labels 0 to 9"
-    if files.format is FileFormat.GENERATED:
-        return Finding(name, "good", f"{summary}; {read_record(files.folder).description}")
-    published = PUBLISHED[name].sizes
-    if (len(train), len(test)) == published:
-        return Finding(name, "good", f"{summary}, complete")
-    return Finding(name, "doubtful", f"{summary}; published with {published[0]} + {published[1]}")

@@ -9,14 +9,8 @@ from numpy.typing import NDArray
 from scipy.io import savemat
 
 from core.data import synthetic
-from core.data.digit_domains import (
-    DomainStatus,
-    generate_domain,
-    list_domains,
-    read_mat,
-    read_usps,
-    verify_domain,
-)
+from core.data.digit_domains import DomainStatus, generate_domain, list_domains, read_mat, read_usps
+from core.data.verification import verify_domain
 from core.errors import InputError
 from tests.support.image_folders import images, labels, load, mnist_folder, save, save_mat_files, save_mnistm_release
 
