@@ -85,7 +85,7 @@ class History:
         rows = queries.list_runs(self._db, query, sort=sort, descending=descending, limit=limit)
         return [row.as_object() for row in rows]
 
-    def config(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def config(self, id: str) -> dict[str, Any]:
         """Return all settings of a run; `stage1` is a dictionary.
 
         Raises:
@@ -98,7 +98,7 @@ class History:
         plain: dict[str, Any] = msgspec.to_builtins(RunDirectory(self.runs_dir, self._id(id)).read_config())
         return plain
 
-    def metrics(self, id: str) -> list[str]:  # noqa: A002
+    def metrics(self, id: str) -> list[str]:
         """Return the names of a run's metrics: of iterations first, then of evaluations.
 
         Examples:
@@ -107,7 +107,7 @@ class History:
         """
         return curves.list_metrics(self._db, self._id(id))
 
-    def evaluations(self, id: str) -> list[dict[str, Any]]:  # noqa: A002
+    def evaluations(self, id: str) -> list[dict[str, Any]]:
         """Return the evaluations of a run in order.
 
         Returns:
@@ -120,7 +120,7 @@ class History:
         """
         return queries.read_evaluations(self._db, self._id(id))
 
-    def events(self, id: str) -> list[dict[str, Any]]:  # noqa: A002
+    def events(self, id: str) -> list[dict[str, Any]]:
         """Return the other events of a run in order, with the fields that its journal has.
 
         Returns:
@@ -133,11 +133,7 @@ class History:
         return queries.read_events(self._db, self._id(id))
 
     def iterations(
-        self,
-        id: str,  # noqa: A002
-        metrics: Sequence[str] | None = None,
-        start: int | None = None,
-        stop: int | None = None,
+        self, id: str, metrics: Sequence[str] | None = None, start: int | None = None, stop: int | None = None
     ) -> Iterator[dict[str, Any]]:
         """Yield the iterations of a run in order, in bounded memory.
 
@@ -168,12 +164,7 @@ class History:
         return ({key: row.get(key) for key in (*queries.ITERATION_KEYS, *names)} for row in rows)
 
     def series(
-        self,
-        id: str,  # noqa: A002
-        metric: str,
-        width: int = 200,
-        start: int | None = None,
-        stop: int | None = None,
+        self, id: str, metric: str, width: int = 200, start: int | None = None, stop: int | None = None
     ) -> "Curve":
         """Return a metric as a curve, in time that does not depend on the length of the run.
 
