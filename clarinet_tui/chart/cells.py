@@ -16,7 +16,6 @@ Codes = NDArray[np.uint32]
 class GlyphSet:
     """Dots per cell, and the character of each pattern (first dot = bit 0, row by row; the empty pattern is 0)."""
 
-    name: str
     across: int
     down: int
     table: Codes
@@ -37,10 +36,10 @@ def _table(codes: Iterable[int]) -> Codes:
 _DOTS = (0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80)
 """Braille dots row by row: Unicode numbers them by column with the fourth row last."""
 _PATTERNS = (0x2800 + sum(dot for bit, dot in enumerate(_DOTS) if pattern >> bit & 1) for pattern in range(1, 256))
-BRAILLE = GlyphSet("braille", 2, 4, _table(_PATTERNS))
-QUADRANTS = GlyphSet("quadrants", 2, 2, _table(map(ord, "▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")))
-HALVES = GlyphSet("halves", 1, 2, _table(map(ord, "▀▄█")))
-GLYPH_SETS = {glyphs.name: glyphs for glyphs in (BRAILLE, QUADRANTS, HALVES)}
+BRAILLE = GlyphSet(2, 4, _table(_PATTERNS))
+QUADRANTS = GlyphSet(2, 2, _table(map(ord, "▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")))
+HALVES = GlyphSet(1, 2, _table(map(ord, "▀▄█")))
+GLYPH_SETS = {"braille": BRAILLE, "quadrants": QUADRANTS, "halves": HALVES}
 
 
 def fill_rows(top: Floats, bottom: Floats, rows: int) -> Flags:

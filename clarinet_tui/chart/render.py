@@ -160,6 +160,8 @@ class ChartSpec:
     x_labels: bool = True
     """Whether the x axis is drawn; charts stacked above another one omit it."""
     x_is_time: bool = False
+    x_ticks: Ticks | None = None
+    """The labels of the x axis, by their x; round numbers if it is None."""
 
 
 @dataclass(frozen=True)
@@ -303,6 +305,7 @@ def _draw_x(grid: CellGrid, axes: Axes, label_row: int) -> None:
     spec = axes.spec
     count = max(2, min(12, axes.width // 11))
     ticks = scales.time_ticks(*spec.x_range, count) if spec.x_is_time else scales.linear_ticks(*spec.x_range, count)
+    ticks = ticks if spec.x_ticks is None else spec.x_ticks
     if spec.x_range == NO_EXTENT and not _shown_values(spec).size:
         ticks = {}
     free = 0

@@ -208,8 +208,8 @@ def file_system(path: Path) -> str:
 
     folder = nearest_existing(path).resolve()
     mounts = [mount for mount in psutil.disk_partitions(all=True) if folder.is_relative_to(mount.mountpoint)]
-    mounts.reverse()  # a later mount hides an earlier one at the same path
-    innermost = max(mounts, key=lambda mount: len(Path(mount.mountpoint).parts), default=None)
+    # A later mount hides an earlier one at the same path.
+    innermost = max(reversed(mounts), key=lambda mount: len(Path(mount.mountpoint).parts), default=None)
     return innermost.fstype if innermost else ""
 
 

@@ -68,11 +68,6 @@ class Labelling:
     def total(self) -> int:
         return len(self._questions)
 
-    @property
-    def seconds(self) -> float:
-        """The time of all answers that count."""
-        return sum(line.seconds for line in self.answers.values())
-
     def next_question(self) -> Question | None:
         return next((question for name, question in self._questions.items() if name not in self.answers), None)
 
@@ -136,9 +131,10 @@ def write_labels(labelling: Labelling, folder: Path, out: Path, image_size: int,
     with as_input_error(out), atomic_writer(out, USER_FILE) as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
     yes, size = sum(y >= 0 for _, y, _ in labels), "×".join(map(str, shape))
+    seconds = sum(line.seconds for line in labelling.answers.values())
     lines = [
         f"Written: {out} ({format_count(len(labels), 'picture')} of {size}: {yes} yes, {len(labels) - yes} no)",
-        f"{labelling.seconds / 60:.1f} minutes, {labelling.seconds / len(labels):.1f} s an answer",
+        f"{seconds / 60:.1f} minutes, {seconds / len(labels):.1f} s an answer",
     ]
     if len(labelling.answers) < labelling.total:
         lines.append(f"{labelling.total - len(labelling.answers)} left: the same command continues")

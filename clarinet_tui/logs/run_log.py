@@ -78,9 +78,8 @@ class RunLog:
 
     def read_new(self) -> Iterator[str]:
         """Yield the lines since the last call."""
-        for _, text in heapq.merge(self._new_output(), self._new_events(), key=itemgetter(0)):
-            if self._accept(text):
-                yield text
+        lines = heapq.merge(self._new_output(), self._new_events(), key=itemgetter(0))
+        yield from filter(self._accept, (text for _, text in lines))
 
     def read_partial(self) -> Iterator[str]:
         """Yield the last line of the worker's output if it has no line end; called when the run is over."""

@@ -17,7 +17,8 @@ from clarinet_tui.label.labelling import Labelling, write_labels
 from clarinet_tui.ui.serve.label_server import LabelServer
 from clarinet_tui.ui.serve.server import AccessControl
 from tests.support.browser import find_chromium, open_page
-from tests.support.serving import serving_command, wait_until
+from tests.support.serving import serving_command
+from tests.support.waiting import wait_until
 
 CLASSES = ("cat", "dog", "eel")
 

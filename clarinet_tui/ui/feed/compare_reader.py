@@ -10,7 +10,7 @@ from pathlib import Path
 from clarinet_tui.analysis import comparison
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES
 from clarinet_tui.analysis.run_records import RunRecords
-from clarinet_tui.analysis.seed_curves import RunEvaluations, SeedBand, average_runs, read_run_evaluations, run_curve
+from clarinet_tui.analysis.seed_curves import SeedBand, average_runs, read_run_evaluations, run_curve
 from clarinet_tui.chart.curve import Curve
 from clarinet_tui.history.curves import list_metrics
 from clarinet_tui.history.database import Database
@@ -24,7 +24,7 @@ from clarinet_tui.ui.snapshot.comparison import (
     split_by_task,
 )
 from core.errors import InputError
-from core.metrics import level_of
+from core.metrics import METRICS, level_of
 
 MAX_RUNS = 400
 """Maximum number of compared runs: a query that is still being typed may match everything."""
@@ -37,7 +37,6 @@ class CompareReader:
     def __init__(self, db: Database, runs_dir: Path) -> None:
         self._db, self._records = db, RunRecords(db, runs_dir)
         self._compared: tuple[object, comparison.Comparison, tuple[TaskComparison, ...]] | None = None
-        self._evaluations: dict[str, tuple[RunRow, RunEvaluations]] = {}
         self._curves: dict[tuple[object, ...], tuple[RunRow, Curve]] = {}
         self._last: tuple[object, ComparisonSnapshot] | None = None
 
@@ -67,7 +66,7 @@ class CompareReader:
         return replace(
             snapshot,
             curves=self._read_curves(snapshot.request, snapshot.part, {row.id: row for row in rows}),
-            metrics=tuple(name for name in COMPARED_METRICS if name in available),
+            metrics=(*(name for name in COMPARED_METRICS if name in available), *sorted(available - METRICS.keys())),
         )
 
     def _read_curves(
@@ -82,19 +81,13 @@ class CompareReader:
                 key = (row.id, request.metric, request.axis, request.width)
                 last = self._curves.get(key)
                 state = _metric_state(row, request.metric)
-                kept[key] = last if last and last[0] == state else (state, self._read_curve(row, request))
-                curves[row.id] = kept[key][1]
+                if last is None or last[0] != state:
+                    evaluations = read_run_evaluations(self._db, self._records.record(row))
+                    last = state, run_curve(self._db, row.id, evaluations, request.metric, request.axis, request.width)
+                kept[key], curves[row.id] = last, last[1]
             bands[number] = average_runs(side, curves, exact=exact)
         self._curves = kept
-        self._evaluations = {run: evaluations for run, evaluations in self._evaluations.items() if run in rows}
         return bands
-
-    def _read_curve(self, row: RunRow, request: ComparisonRequest) -> Curve:
-        cached = self._evaluations.get(row.id)
-        if cached is None or cached[0] != _epoch_state(row):
-            evaluations = read_run_evaluations(self._db, self._records.record(row))
-            cached = self._evaluations[row.id] = (_epoch_state(row), evaluations)
-        return run_curve(self._db, row.id, cached[1], request.metric, request.axis, request.width)
 
 
 def _epoch_state(row: RunRow) -> RunRow:

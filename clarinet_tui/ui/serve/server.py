@@ -144,16 +144,15 @@ class PageServer(Server):
             self._free_sessions += 1
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
-        self._processes = [process for process in self._processes if process.returncode is None]
-        if app_service._process is not None:
-            self._processes.append(app_service._process)
+        process = app_service._process
+        assert process is not None, "the service was started"
+        self._processes = [*(other for other in self._processes if other.returncode is None), process]
         self._tabs.add(websocket)
         try:
             await super()._process_messages(websocket, app_service)
         finally:
             self._tabs.discard(websocket)
-            if app_service._process is not None:
-                asyncio.get_running_loop().call_later(APP_SECONDS, _kill, app_service._process)
+            asyncio.get_running_loop().call_later(APP_SECONDS, _kill, process)
 
     async def on_shutdown(self, app: web.Application) -> None:
         """Close the tabs, which would delay the shutdown by a minute."""
@@ -249,9 +248,9 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((LOOPBACK[host].strip("[]"), port), family=family)
     except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise InputError(f"--port: {port} is in use by another program; choose another port") from None
-        raise InputError(f"--port: {port} cannot be used ({error.strerror}); choose another port") from None
+        in_use = error.errno == errno.EADDRINUSE
+        reason = "is in use by another program" if in_use else f"cannot be used ({error.strerror})"
+        raise InputError(f"--port: {port} {reason}; choose another port") from None
 
 
 def tunnel_command(address: str, port: int) -> str:
