@@ -3,7 +3,6 @@
 import contextlib
 import math
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,7 @@ from tests.support.cli import invoke
 from tests.support.events import evaluation, resumed, started, step
 from tests.support.histories import make_run, open_history
 from tests.support.trained_runs import make_trained_run, read_runs
-
-TIMEOUT = 20.0
+from tests.support.waiting import TIMEOUT, wait_until
 
 
 def read_back(folder: Path) -> Any:
@@ -89,10 +87,9 @@ def test_follow_waits_for_a_run_to_start_and_writes_what_it_adds_until_it_ends(
 
 
 def wait_for(folder: Path, is_there: Callable[[Any], object]) -> None:
-    deadline = time.monotonic() + TIMEOUT
-    while True:
+    def is_written() -> object:
         with contextlib.suppress(KeyError, DirectoryDeletedError):  # no such tag yet, no such directory yet
-            if is_there(read_back(folder)):
-                return
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+            return is_there(read_back(folder))
+        return False
+
+    wait_until(is_written)

@@ -6,12 +6,13 @@ import re
 import signal
 import socket
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from tests.support.cli import CLARINET
 
 TIMEOUT = 60.0
 AWKWARD = 'it\'s; echo "$HOME" `id` & 💾'
@@ -53,18 +54,9 @@ def serving(folder: Path, *options: str) -> AbstractContextManager[Served]:
 def serving_command(folder: Path, *arguments: str) -> Iterator[Served]:
     """Run a command that prints the address of a page, until the block ends or it ends itself."""
     environment = os.environ | {"XDG_CONFIG_HOME": str(folder / "c"), "XDG_STATE_HOME": str(folder / "s")}
-    command = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
-    command += arguments
+    options: dict[str, Any] = {"cwd": folder, "env": environment, "text": True, "start_new_session": True}
     with (folder / "err").open("w") as errors:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-        )
+        process = subprocess.Popen([*CLARINET, *arguments], stdout=subprocess.PIPE, stderr=errors, **options)
     assert process.stdout is not None
     try:
         output = "".join(process.stdout.readline() for _ in range(3))
@@ -75,13 +67,6 @@ def serving_command(folder: Path, *arguments: str) -> Iterator[Served]:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=TIMEOUT)
         process.stdout.close()
-
-
-def wait_until(condition: Callable[[], object], message: Callable[[], str]) -> None:
-    limit = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < limit, message()
-        time.sleep(0.1)
 
 
 def read_until(connection: socket.socket, expected: bytes) -> bytes:

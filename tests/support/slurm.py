@@ -5,12 +5,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
+from tests.support import waiting
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "unshare")
 TIMEOUT = 120.0
@@ -166,10 +167,7 @@ class Cluster:
         return self.call("squeue", "-h", "--array", "-t", "all", "-j", job, "-o", "%T", check=False).strip()
 
     def wait_until(self, condition: Callable[[], object], timeout: float = TIMEOUT) -> None:
-        deadline = time.monotonic() + timeout
-        while not condition():
-            assert time.monotonic() < deadline, self.describe()
-            time.sleep(0.1)
+        waiting.wait_until(condition, self.describe, timeout, interval=0.1)
 
     def describe(self) -> str:
         """Return the jobs and the daemons' last lines, for the message of a failed test."""
@@ -178,22 +176,12 @@ class Cluster:
 
     def _start(self, name: str, command: list[str]) -> None:
         with (self.directory / f"{name}.log").open("ab") as log:
-            self._daemons[name] = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "TERM", *command],
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+            command = ["setpriv", "--pdeathsig", "TERM", *command]
+            streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+            self._daemons[name] = subprocess.Popen(command, env=self.environment, **streams)  # type: ignore[call-overload]
 
 
-MUNGE_FILES = {
-    "key-file": "key",
-    "socket": "socket",
-    "pid-file": "pid",
-    "log-file": "daemon.log",
-    "seed-file": "seed",
-}
+MUNGE_FILES = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "daemon.log", "seed-file": "seed"}
 
 
 def _free_port() -> int:

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,13 +20,13 @@ from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.journal import read_last_event
 from clarinet_tui.runs.lock import read_lock_owner, signal_holder
 from core.resolve import resolve
+from tests.support import waiting
 from tests.support.events import CLOCK_FIELDS
 from tests.support.fault_worker import STARTS_FILE
 from tests.support.histories import open_history
 from tests.support.workers import events_named
 
 ROOT = Path(__file__).parents[2]
-TIMEOUT = 120.0
 
 
 class FaultWorkerExecutor(LocalExecutor):
@@ -158,11 +157,8 @@ def read_metric_tables(run: RunDirectory) -> dict[str, list[dict[str, Any]]]:
     return tables
 
 
-def wait_until(condition: Callable[[], object], runs_dir: Path, timeout: float = TIMEOUT) -> None:
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, read_logs(runs_dir)
-        time.sleep(0.02)
+def wait_until(condition: Callable[[], object], runs_dir: Path, timeout: float = waiting.TIMEOUT) -> None:
+    waiting.wait_until(condition, lambda: read_logs(runs_dir), timeout)
 
 
 def read_logs(runs_dir: Path) -> str:

@@ -16,8 +16,7 @@ from clarinet_tui.ui.feed.history_reader import HistoryReader
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, HistorySnapshot, ViewRequest
 from tests.support.histories import make_outdated
 from tests.support.ui_runs import STEPS, go_on, three_runs, write_run
-
-TIMEOUT = 20.0
+from tests.support.waiting import TIMEOUT, wait_until
 
 
 class PostedSnapshots:
@@ -35,13 +34,8 @@ class PostedSnapshots:
 
     def wait(self, condition: Callable[[HistorySnapshot], object]) -> HistorySnapshot:
         """Wait for a snapshot that meets the condition; return the newest."""
-        deadline = time.monotonic() + TIMEOUT
-        while time.monotonic() < deadline:
-            for snapshot in reversed(self.all):
-                if condition(snapshot):
-                    return snapshot
-            time.sleep(0.01)
-        raise AssertionError(f"no such snapshot; last: {self.all[-1:]}")
+        wait_until(lambda: any(map(condition, self.all)), lambda: f"no such snapshot; last: {self.all[-1:]}")
+        return next(snapshot for snapshot in reversed(self.all) if condition(snapshot))
 
 
 @contextmanager

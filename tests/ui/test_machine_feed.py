@@ -1,7 +1,5 @@
 """The machine feed: what it reads of devices and queue, and that it reads only while a view shows them."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -19,18 +17,9 @@ from clarinet_tui.ui.text.devices import format_queued_run
 from tests.support.nvml import BUSY
 from tests.support.ui_queue import fill_queue
 from tests.support.ui_runs import write_run
-
-TIMEOUT = 20.0
-
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("machine")
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_an_empty_directory_stays_empty(tmp_path: Path) -> None:
@@ -102,18 +91,18 @@ def test_the_feed_reads_while_it_is_shown_and_posts_changes(tmp_path: Path, monk
     try:
         assert reads == 0
         feed.request("devices")
-        wait_for(lambda: reads >= 5)
+        wait_until(lambda: reads >= 5)
         assert len(posted) == 1
         feed.request("launch")
         fill_queue(tmp_path, "aaa111")
-        wait_for(lambda: posted[-1].queue_rows)
+        wait_until(lambda: posted[-1].queue_rows)
         feed.request(None)
-        wait_for(lambda: feed.is_idle)
+        wait_until(lambda: feed.is_idle)
         reads_when_hidden = reads
         fill_queue(tmp_path, "bbb222")
         assert reads == reads_when_hidden
         feed.request("devices")
-        wait_for(lambda: len(posted[-1].queue_rows) == 2)
+        wait_until(lambda: len(posted[-1].queue_rows) == 2)
     finally:
         feed.stop()
 
@@ -127,11 +116,11 @@ def test_an_unreadable_queue_is_reported_and_read_again(tmp_path: Path) -> None:
     feed.start()
     try:
         feed.request("devices")
-        wait_for(lambda: posted)
+        wait_until(lambda: posted)
         assert "not a queue" in posted[-1].problem
         assert errors
         (tmp_path / "queue.json").unlink()
-        wait_for(lambda: not posted[-1].problem)
+        wait_until(lambda: not posted[-1].problem)
         assert posted[-1].devices
     finally:
         feed.stop()

@@ -19,9 +19,10 @@ from clarinet_tui.ui.actions import RunActions
 from clarinet_tui.ui.serve.server import AccessControl, main, render_terminal_page, security_headers
 from core.errors import InputError
 from tests.support.browser import DESKTOP, Page, find_chromium, open_page
-from tests.support.serving import AWKWARD, TIMEOUT, Served, press, read_until, serving, wait_until
+from tests.support.serving import AWKWARD, TIMEOUT, Served, press, read_until, serving
 from tests.support.supervised import enqueue_directly, make_fault_run
 from tests.support.ui_runs import three_runs
+from tests.support.waiting import wait_until
 
 ACCESS = AccessControl(8000, "secret")
 CATCH_TERMINAL = """
