@@ -28,7 +28,7 @@ WIDGETS = modules("clarinet_tui.ui", "widgets.run_charts text.inspection")
         ("from clarinet_tui import History", HEAVY | {"numpy", "rich", "typer"}),
         ("import core, core.config, core.tasks, core.events, core.methods", HEAVY | {"numpy"}),
         (HELP, HEAVY | {"numpy"}),
-        (f"import {ANALYSIS}, clarinet_tui.cli.report", HEAVY | {"numpy", "rich", "jinja2"}),
+        (f"import {ANALYSIS}, clarinet_tui.cli.table", HEAVY | {"numpy", "rich", "jinja2"}),
         (f"import {FIGURES}", HEAVY | {"jinja2"}),
         ("import clarinet_tui.cli.export, clarinet_tui.analysis.tensorboard", HEAVY | {"tensorboard"}),
         ("import clarinet_tui.ui.main, clarinet_tui.ui.app", FIRST_PAINT),
