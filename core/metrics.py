@@ -132,6 +132,11 @@ _SHOWN: dict[View, tuple[str, ...]] = {
 }
 
 
+def describe_metric(name: str) -> Metric:
+    """Return the description of any metric; one of a plug-in has only its name."""
+    return METRICS.get(name) or Metric(name, "diagnostic", "recorded by a plug-in")
+
+
 def shown_in(view: View) -> dict[str, Metric]:
     """Return the metrics that `view` shows, by name and in order; the order decides the colours in a chart."""
     return {name: METRICS[name] for name in _SHOWN[view]}

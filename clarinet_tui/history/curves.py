@@ -61,6 +61,11 @@ def list_metrics(db: Database, run_id: str) -> list[str]:
     return known + sorted(names - set(known)) + evaluated
 
 
+def other_metrics(db: Database, run_id: str) -> list[str]:
+    """Return the run's metrics that the catalogue does not know, those of plug-ins."""
+    return [name for name in list_metrics(db, run_id) if name not in METRICS]
+
+
 def _read_buckets(db: Database, run: str, metric: str, start: int, stop: int, level: int) -> "Buckets":
     """Read the iterations from `start` to before `stop`: whole buckets, and lower levels at both ends."""
     import numpy as np

@@ -7,7 +7,6 @@ import operator
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from clarinet_tui.history.axes import make_axis_map
-from clarinet_tui.history.curves import read_series
+from clarinet_tui.history.curves import other_metrics, read_series
 from clarinet_tui.history.database import Database, database_path
 from clarinet_tui.history.queries import (
     RunRow,
@@ -41,7 +40,6 @@ from clarinet_tui.ui.snapshot.snapshot import (
     RunGroup,
     ViewRequest,
 )
-from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.board import Board
@@ -214,7 +212,7 @@ def _read_groups(db: Database, query: str) -> tuple[RunGroup, ...]:
 
 def _read_curves(db: Database, run: RunRow, request: CurvesRequest) -> RunCurves:
     curves: dict[str, Curve] = {}
-    for metric in request.metrics:
+    for metric in (*request.metrics, *(other_metrics(db, run.id) if request.others else ())):
         curves[metric] = read_series(db, run.id, metric, width=request.width)
         if request.window and len(curves[metric].x):
             start, stop = int(request.window[0]), int(request.window[1]) + 2
@@ -244,8 +242,7 @@ def read_query_values(db: Database) -> dict[str, tuple[str, ...]]:
     from core.tasks import OFFLINE_TASK, PAPER_TASKS
 
     values = {"task": (*PAPER_TASKS, OFFLINE_TASK), "preset": tuple(PRESETS)}
-    with suppress(InputError):  # a broken plug-in is reported where runs are started
-        values["method"] = tuple(methods())
+    values["method"] = tuple(methods())
     for column in QUERY_COLUMNS:
         rows = db.tuples(f"SELECT DISTINCT {column} FROM runs WHERE {column} <> '' ORDER BY 1 LIMIT {MAX_VALUES}")
         values[column] = tuple(dict.fromkeys([*values.get(column, ()), *(row[0] for row in rows)]))

@@ -27,7 +27,7 @@ from clarinet_tui.ui.widgets.comparison import CompareCharts
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.styled_text import StyledText
-from core.metrics import level_of
+from core.metrics import describe_metric, level_of
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.comparison import PairedDifference
@@ -88,7 +88,7 @@ class CompareScreen(ViewScreen):
         saved = self.state.preferences.values
         # Samples by default: epochs of one-step and two-step methods differ in length.
         self._axis: Axis = find_axis(saved.compare_axis, "samples")
-        self._metric = next(iter(COMPARED_METRICS))
+        self._metric = COMPARED_METRICS[0]
         self._snapshot: ComparisonSnapshot | None = None
         self._cursor = 0
         """The index of the highlighted difference."""
@@ -319,7 +319,9 @@ class CompareScreen(ViewScreen):
             yield SystemCommand(f"X axis: {title}", f"Align the runs by {title}", partial(self.action_axis, axis))
         for band, name in BANDS.items():
             yield SystemCommand(f"Band: {name}", f"Around each mean: {name}", partial(self.action_band, band))
-        for metric, name in COMPARED_METRICS.items():
+        shown = self._snapshot.metrics if self._snapshot else ()
+        for metric in dict.fromkeys((*COMPARED_METRICS, *shown)):
+            name = describe_metric(metric).title_with_unit
             yield SystemCommand(f"Metric: {name}", f"Draw {name.lower()}", partial(self.action_metric, metric))
         for pane in PANES:
             yield SystemCommand(f"Pane: {pane}", f"Show {pane}", partial(self._use_pane, pane))

@@ -106,7 +106,8 @@ class LiveScreen(RunActionScreen):
             return ViewRequest()
         metrics = tuple(METRICS) if self.has_class("-grid") else tuple(metrics_text.SIDEBAR)
         curves = tuple(
-            self._charts.curves_request(run, *(metrics if run == front else ())) for run in self._shown_runs()
+            self._charts.curves_request(run, *(metrics if run == front else ()), others=run == front)
+            for run in self._shown_runs()
         )
         detail = DetailRequest(front, frozenset({"log", "hardware"}))
         kinds = REFERENCE_KINDS[self._reference_kind]

@@ -20,7 +20,7 @@ TaskPreset = tuple[str, str | None]
 """Runs of one task and preset share a chart."""
 BandName = Literal["std", "interval", "range", "none"]
 BANDS: dict[BandName, str] = {"std": "± std", "interval": "95 % interval", "range": "min–max", "none": "no band"}
-COMPARED_METRICS = {name: metric.title_with_unit for name, metric in shown_in("comparison").items()}
+COMPARED_METRICS = tuple(shown_in("comparison"))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class ComparisonSnapshot:
     curves: Mapping[int, SeedBand] | None = None
     """Curves of the shown task's sides, by the side's index."""
     metrics: tuple[str, ...] = ()
-    """The metrics of `COMPARED_METRICS` that any side of the shown task has."""
+    """The metrics that any side of the shown task has, of `COMPARED_METRICS` or of plug-ins."""
 
     @property
     def selection(self) -> tuple[object, ...]:

@@ -38,6 +38,8 @@ class CurvesRequest(Struct, frozen=True):
     width: int = 400
     window: tuple[float, float] | None = None
     """First and last iteration, when zoomed."""
+    others: bool = False
+    """Whether the run's metrics that the catalogue does not know, those of plug-ins, are read too."""
 
 
 class BoardRequest(Struct, frozen=True):

@@ -23,7 +23,7 @@ from clarinet_tui.text import (
 )
 from clarinet_tui.ui.snapshot.snapshot import RunCurves
 from clarinet_tui.ui.text.styled import STATE_STYLES, Span, styled
-from core.metrics import Metric, shown_in
+from core.metrics import METRICS, Metric, describe_metric, shown_in
 
 SIDEBAR = shown_in("sidebar")
 NAME, VALUE = 17, 9
@@ -50,8 +50,8 @@ def format_metrics(curves: RunCurves, width: int, *, explained: bool = False) ->
     """
     lines = []
     plot_width = max(4, width - NAME - VALUE)
-    for name, metric in SIDEBAR.items():
-        values = _values(curves, name)
+    for name in (*SIDEBAR, *(name for name in curves.series if name not in METRICS)):
+        metric, values = describe_metric(name), _values(curves, name)
         if not values:
             continue
         text = f"{format_value(metric, values):>{VALUE}}"

@@ -13,11 +13,11 @@ from clarinet_tui.chart.cells import GlyphSet
 from clarinet_tui.chart.curve import Curve, Reference, extent_of
 from clarinet_tui.chart.scales import Viewport
 from clarinet_tui.history.axes import AXES
-from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName
+from clarinet_tui.ui.snapshot.comparison import BANDS, BandName
 from clarinet_tui.ui.text.differences import side_colours
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
-from core.metrics import METRICS
+from core.metrics import describe_metric
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.seed_curves import SeedBand
@@ -56,7 +56,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
         axes_key = (part.task_preset, request.metric, request.axis)
         if axes_key != self._axes_key:
             if axes_key[1:2] != self._axes_key[1:2]:
-                self.left.scale = "symlog" if METRICS[request.metric].kind == "loss" else "linear"
+                self.left.scale = "symlog" if describe_metric(request.metric).kind == "loss" else "linear"
             self._axes_key = axes_key
             self.left.view = self.right.view = Viewport()
             self.left.crosshair = self.right.crosshair = None
@@ -71,7 +71,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
         rights = [index for index in order if index >= len(part.lefts)]
         in_one = self.overlaid or not lefts or not rights
         self.right.display = not in_one
-        title, axis = COMPARED_METRICS[snapshot.request.metric], snapshot.request.axis
+        title, axis = describe_metric(snapshot.request.metric).title_with_unit, snapshot.request.axis
         family_of = {run.id: run.family for run in snapshot.comparison.runs} if snapshot.comparison else {}
         has_bands = any(len(side.runs) > 1 for side in part.sides) and self.band != "none"
         for chart, indices, sides in (

@@ -21,7 +21,7 @@ from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.styled_text import StyledText
-from core.metrics import METRICS, Metric, shown_in
+from core.metrics import METRICS, Metric, describe_metric, shown_in
 
 LOSSES = shown_in("loss chart")
 ACCURACIES = shown_in("accuracy chart")
@@ -112,7 +112,7 @@ class RunCharts(GuardedHandlers, Vertical):
         self.set_class(beside, "-beside")
         self.loss.x_labels = beside or self.size.height >= 30 or not self.accuracy.display
 
-    def curves_request(self, run: str, *more: str) -> CurvesRequest:
+    def curves_request(self, run: str, *more: str, others: bool = False) -> CurvesRequest:
         """The request for a run's curves; a zoomed chart requests its window in detail."""
         window = None
         shown = self._curves_of(run)
@@ -122,7 +122,7 @@ class RunCharts(GuardedHandlers, Vertical):
             window = (max(0.0, start - margin), stop + margin)
         widest = max(self.loss.size.width, self.accuracy.size.width)
         self._width = max(100, widest * 2) if widest else self._width
-        return CurvesRequest(run, (*LOSSES, *ACCURACIES, *more), self._width, window)
+        return CurvesRequest(run, (*LOSSES, *ACCURACIES, *more), self._width, window, others)
 
     def show(self, *runs: RunCurves, front: str = "") -> None:
         """Show these runs; the front run is on top and has its stages marked."""
@@ -255,7 +255,8 @@ class MetricGrid(ChartGrid):
 
     def show(self, curves: RunCurves, axis: Axis) -> None:
         charts = {}
-        for name, metric in METRICS.items():
+        for name in dict.fromkeys((*METRICS, *curves.series)):
+            metric = describe_metric(name)
             if lines := make_lines(curves, {name: metric}, axis):
                 charts[name] = SmallChart(metric.title_with_unit, tuple(replace(line, name="") for line in lines))
         self.show_charts(curves.run.id, charts, AXES[axis], is_time=axis == "time")
