@@ -387,21 +387,21 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
 
-OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("lr", "learning_rate", "rate"), ("classifier_rate", "discriminator_rate")),
-    **dict.fromkeys(("lr_decay", "lr_scheduler", "scheduler"), ("rate_decay",)),
-    **dict.fromkeys(("batch", "bs"), ("batch_size",)),
-    **dict.fromkeys(("wd", "l2"), ("weight_decay",)),
-    **dict.fromkeys(("opt", "optim"), ("optimizer",)),
-    **dict.fromkeys(("max_epochs", "n_epochs", "num_epochs"), ("epochs",)),
-    **dict.fromkeys(("steps_per_epoch", "iters_per_epoch"), ("epoch_iterations",)),
-    **dict.fromkeys(("lambda", "lambd"), ("lambda_horizon",)),
-    **dict.fromkeys(("arch", "backbone", "model"), ("network",)),
-    **dict.fromkeys(("amp", "fp16", "half"), ("precision",)),
-    **dict.fromkeys(("cuda", "gpu"), ("device",)),
-    **dict.fromkeys(("criterion", "loss"), ("complementary_loss",)),
-    "ema": ("teacher_decay",),
-    "random_state": ("seed",),
+OTHER_NAMES = {
+    **dict.fromkeys(("lr", "learning_rate", "rate"), "classifier_rate or discriminator_rate"),
+    **dict.fromkeys(("lr_decay", "lr_scheduler", "scheduler"), "rate_decay"),
+    **dict.fromkeys(("batch", "bs"), "batch_size"),
+    **dict.fromkeys(("wd", "l2"), "weight_decay"),
+    **dict.fromkeys(("opt", "optim"), "optimizer"),
+    **dict.fromkeys(("max_epochs", "n_epochs", "num_epochs"), "epochs"),
+    **dict.fromkeys(("steps_per_epoch", "iters_per_epoch"), "epoch_iterations"),
+    **dict.fromkeys(("lambda", "lambd"), "lambda_horizon"),
+    **dict.fromkeys(("arch", "backbone", "model"), "network"),
+    **dict.fromkeys(("amp", "fp16", "half"), "precision"),
+    **dict.fromkeys(("cuda", "gpu"), "device"),
+    **dict.fromkeys(("criterion", "loss"), "complementary_loss"),
+    "ema": "teacher_decay",
+    "random_state": "seed",
 }
 """Names of settings in other programs, with ours."""
 
@@ -409,8 +409,9 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
 def similar_names(name: str, names: Iterable[str] | None = None) -> str:
     """Return "classifier_rate or discriminator_rate" for a name that is not one of `names`; empty if none is near."""
     known = [spec.name for spec in setting_specs()] if names is None else list(names)
-    ours = [OWN + name] if OWN + name in known else OTHER_NAMES.get(name.lower(), ())
-    return " or ".join([our for our in ours if our in known] or difflib.get_close_matches(name, known, n=1))
+    if OWN + name in known:
+        return OWN + name
+    return OTHER_NAMES.get(name.lower()) or "".join(difflib.get_close_matches(name, known, n=1))
 
 
 def _did_you_mean(name: str, names: Iterable[str]) -> str:

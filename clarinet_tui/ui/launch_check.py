@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,10 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.place import PlaceName, SlurmOptions
 from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, nest, parse_seeds, sweep_command
 from clarinet_tui.slurm.options import parse_pairs
-from clarinet_tui.ui.launch_form import LaunchForm, format_value, list_settings, parse_values
-from core.config import RunConfig, merge_settings
+from clarinet_tui.ui.launch_form import FORM_FIELDS, LaunchForm, format_value, list_settings, parse_values
+from core.config import RunConfig, SettingSpec, merge_settings, setting_values
 from core.errors import InputError
-from core.methods import MethodSpec, methods
+from core.methods import MethodSpec, methods, plugin_problems
 from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, Task, parse_task
 
@@ -34,9 +33,13 @@ class CheckedForm:
     grid: Grid | None = None
     problems: Mapping[str, str] = field(default_factory=dict)
     """Error message by field: methods, tasks, seeds, slurm, runs, or the name of a setting."""
+    notices: Mapping[str, str] = field(default_factory=dict)
+    """Message by field that does not keep the runs from starting: plug-ins that cannot be used."""
     tasks: tuple[Task, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Default value of each setting, as text."""
+    settings: tuple[SettingSpec, ...] = ()
+    """The settings that the form lists."""
     methods: tuple[MethodSpec, ...] = ()
     """All available methods."""
     slurm: SlurmOptions | None = None
@@ -53,10 +56,6 @@ class CheckedForm:
 
 def check_form(form: LaunchForm) -> CheckedForm:
     """Check everything that can be checked without starting a run."""
-    try:
-        available = tuple(methods().values())
-    except InputError as error:  # a broken plug-in
-        return CheckedForm(form, problems={"methods": str(error)})
     problems: dict[str, str] = {}
     tasks: list[Task] = []
     typed_tasks = [text.strip() for text in form.other_tasks.split(",") if text.strip()]
@@ -91,7 +90,14 @@ def check_form(form: LaunchForm) -> CheckedForm:
         except (InputError, ValueError) as error:  # ValueError: a quotation mark without its counterpart
             problems["slurm"] = str(error)
     checked = CheckedForm(
-        form, problems=problems, tasks=tuple(tasks), defaults=_default_values(bases), methods=available, slurm=slurm
+        form,
+        problems=problems,
+        notices={"methods": "; ".join(plugin_problems())} if plugin_problems() else {},
+        tasks=tuple(tasks),
+        defaults=_default_values(bases),
+        settings=list_settings(form),
+        methods=tuple(methods().values()),
+        slurm=slurm,
     )
     if problems:
         return checked
@@ -130,7 +136,7 @@ def _parse_settings(
     """Return settings with one value and those with several; each is checked alone, to show its error beside it."""
     settings: dict[str, Any] = {}
     axes: dict[str, list[Any]] = {}
-    specs = {spec.name: spec for spec in list_settings()}
+    specs = {spec.name: spec for spec in list_settings(form)}
     for name, text in form.settings.items():
         values = parse_values(specs[name], text)
         try:
@@ -152,7 +158,8 @@ def _default_values(bases: list[dict[str, Any]]) -> dict[str, str]:
     except InputError:  # an unknown method, which is reported elsewhere
         return {}
     defaults = {}
-    for spec in list_settings():
-        values = list(dict.fromkeys(format_value(attrgetter(spec.name)(config)) for config in configs))
-        defaults[spec.name] = " or ".join(values[:MAX_DEFAULTS]) + (" …" if len(values) > MAX_DEFAULTS else "")
+    every = [setting_values(config) for config in configs]
+    for name in dict.fromkeys(name for values in every for name in values if name not in FORM_FIELDS):
+        values = list(dict.fromkeys(format_value(settings[name]) for settings in every if name in settings))
+        defaults[name] = " or ".join(values[:MAX_DEFAULTS]) + (" …" if len(values) > MAX_DEFAULTS else "")
     return defaults

@@ -76,7 +76,9 @@ def list_settings(form: LaunchForm | None = None) -> tuple[SettingSpec, ...]:
     usual = [spec for spec in setting_specs() if spec.name not in FORM_FIELDS]
     if form is None:
         return tuple(usual)
-    selected = [spec for name, method in methods().items() if name in form.methods for spec in own_specs(method.settings)]
+    selected = [
+        spec for name, method in methods().items() if name in form.methods for spec in own_specs(method.settings)
+    ]
     others = [spec for spec in all_setting_specs() if spec.name in form.settings]
     own = {spec.name: spec for spec in (*others, *selected) if spec.name.startswith(OWN)}
     return (*own.values(), *usual)

@@ -174,8 +174,9 @@ class LaunchScreen(ViewScreen):
         self._show_hint()
         checked = self._checked
         for name in map(str.lower, FIELDS_WITH_ERRORS):
-            self.set_text(f"#{name}-problem", styled((checked.problems.get(name, ""), "bad")))
-            self.query_one(f"#{name}-problem").display = name in checked.problems
+            problem, notice = checked.problems.get(name, ""), checked.notices.get(name, "")
+            self.set_text(f"#{name}-problem", styled((problem, "bad")) if problem else styled((notice, "warn")))
+            self.query_one(f"#{name}-problem").display = bool(problem or notice)
         missing = launch_text.format_missing_data(checked, self.state.machine)
         self.set_text("#missing-data", missing)
         self.query_one("#missing-data").display = bool(missing)
