@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -90,10 +91,9 @@ def read_cpu(seconds: float, problem: str | None = None, note: str | None = None
 @functools.cache
 def cpu_name() -> str:
     """Return the model name on Linux PCs, elsewhere the architecture."""
-    try:
+    lines: list[str] = []
+    with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "") or platform.processor() or platform.machine() or "CPU"
 
@@ -112,11 +112,10 @@ def parse_assignment(text: str, name: str) -> str | None:
 
 def read_backend(folder: Path | None) -> str:
     """Return "cuda", "hip" (AMD), "xpu" (Intel) or "cpu"."""
-    try:
-        text = "" if folder is None else (folder / "version.py").read_text(errors="replace")
-    except OSError:
-        text = ""
-    return next((name for name in ("cuda", "hip", "xpu") if parse_assignment(text, name)), "cpu")
+    with suppress(OSError):
+        text = (folder / "version.py").read_text(errors="replace") if folder else ""
+        return next((name for name in ("cuda", "hip", "xpu") if parse_assignment(text, name)), "cpu")
+    return "cpu"
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.files import UnreadableFileError, read_json
+from clarinet_tui.runs.files import find_json
 from clarinet_tui.runs.lock import boot_id, host_name
 from core.config import RunConfig
 from core.files import replace_file
@@ -61,10 +61,7 @@ def write_environment(
 
 def read_environment(run: RunDirectory) -> dict[str, Any]:
     """Return the content of environment.json; empty if it is missing or cannot be read."""
-    try:
-        return read_json(run.environment, dict[str, Any]) or {}
-    except UnreadableFileError:
-        return {}
+    return find_json(run.environment, dict[str, Any]) or {}
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
 from core.errors import InputError
 from core.files import OWN_FILE
 
+Content = TypeVar("Content")
 USER_FILE = 0o666
 """The mode of exports before the umask, which alone decides who may write them."""
 MAX_DEPTH = 64
@@ -162,15 +163,23 @@ def read_end(path: Path, size: int) -> bytes:
     return b""
 
 
-def read_json(path: Path, type_: Any = Any, limit: int = MAX_JSON_BYTES) -> Any:
+def find_json(path: Path, type_: type[Content], limit: int = MAX_JSON_BYTES) -> Content | None:
+    """Return the content of a JSON file; None if there is no file, or one that cannot be read."""
+    with suppress(UnreadableFileError):
+        return read_json(path, type_, limit)
+    return None
+
+
+def read_json(path: Path, type_: type[Content], limit: int = MAX_JSON_BYTES) -> Content | None:
     """Return the content of a JSON file; None if there is no file."""
     content = read_file(path, limit)
     if content is None:
         return None
     try:
-        return parse_json(content, type_)
+        parsed: Content = parse_json(content, type_)
     except ContentError as error:
         raise UnreadableFileError(path, str(error)) from None
+    return parsed
 
 
 def parse_json(content: bytes, type_: Any = Any) -> Any:

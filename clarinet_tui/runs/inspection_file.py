@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.files import UnreadableFileError, as_input_error, read_json
+from clarinet_tui.runs.files import as_input_error, find_json
 from core.files import replace_file
 
 MAX_BYTES = 16 << 20
@@ -90,11 +90,7 @@ class Inspection(Struct, frozen=True):
 
 def read_inspection(run: RunDirectory) -> Inspection | None:
     """Return the inspection of a run; None if there is none, or a damaged one, which is replaced by the next."""
-    try:
-        inspection: Inspection | None = read_json(run.inspection, Inspection, MAX_BYTES)
-    except UnreadableFileError:
-        return None
-    return inspection
+    return find_json(run.inspection, Inspection, MAX_BYTES)
 
 
 def write_inspection(run: RunDirectory, inspection: Inspection) -> None:

@@ -53,7 +53,7 @@ def current_process() -> LockOwner:
         host=host_name(),
         pid=pid,
         start=process_start(pid) or 0.0,
-        machine=_read_stripped("/etc/machine-id"),
+        machine=_read_text("/etc/machine-id").strip(),
         boot=boot_id(),
         namespace=namespace,
         since=time.time(),
@@ -71,8 +71,7 @@ def is_batch_job() -> bool:
 
 def boot_id() -> str:
     """Return an id that changes with each boot: Linux's own, elsewhere the boot time in seconds."""
-    linux_id = _read_stripped("/proc/sys/kernel/random/boot_id")
-    if linux_id:
+    if linux_id := _read_text("/proc/sys/kernel/random/boot_id").strip():
         return linux_id
     import psutil
 
@@ -131,9 +130,9 @@ def process_start(pid: int) -> float | None:
     return None if state in b"ZX" else float(start)
 
 
-def _read_stripped(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
-        return Path(path).read_text().strip()
+        return Path(path).read_text(errors="replace")
     except OSError:
         return ""
 
@@ -246,11 +245,7 @@ def _find_holding_pid(file: int) -> int | None:
     """Return the process that the kernel lists as holder; None where it lists none."""
     status = os.fstat(file)
     key = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-    try:
-        lines = Path("/proc/locks").read_text().splitlines()
-    except OSError:
-        return None
-    holders = (line.split() for line in lines if "->" not in line)
+    holders = (line.split() for line in _read_text("/proc/locks").splitlines() if "->" not in line)
     return next((int(fields[4]) for fields in holders if fields[1] == "FLOCK" and fields[5] == key), None)
 
 
@@ -366,9 +361,6 @@ def signal_holder(lock: Path, owner: LockOwner, number: signal.Signals, *, only_
 
 def handles_signal(pid: int, number: signal.Signals) -> bool:
     """Return whether the process has a handler for the signal; True where that cannot be seen."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
-    except OSError:
-        return True
-    caught = next((line for line in status.splitlines() if line.startswith("SigCgt:")), None)
+    status = _read_text(f"/proc/{pid}/status").splitlines()
+    caught = next((line for line in status if line.startswith("SigCgt:")), None)
     return caught is None or bool(int(caught.split()[1], 16) >> (number - 1) & 1)

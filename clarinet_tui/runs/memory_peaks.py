@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from clarinet_tui.runs.files import UnreadableFileError, read_json
+from clarinet_tui.runs.files import find_json
 from core.config import RunConfig
 from core.files import replace_file
 
@@ -67,8 +67,5 @@ def _path(runs_dir: Path, kind: str) -> Path:
 
 def _read(path: Path) -> int | None:
     """Return None for a file that is missing or damaged: the run then needs what an unknown one does."""
-    try:
-        peak: MemoryPeak | None = read_json(path, MemoryPeak, MAX_BYTES)
-    except UnreadableFileError:
-        return None
+    peak = find_json(path, MemoryPeak, MAX_BYTES)
     return peak.bytes if peak and peak.bytes > 0 else None

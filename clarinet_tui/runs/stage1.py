@@ -133,8 +133,7 @@ class Stage1Directory:
     def read_origin(self) -> Stage1Origin | None:
         """Return the run that has made the labels or is making them; None if there is no such run."""
         self._refuse_links()
-        origin: Stage1Origin | None = read_json(self._origin, Stage1Origin, MAX_ORIGIN_BYTES)
-        return origin
+        return read_json(self._origin, Stage1Origin, MAX_ORIGIN_BYTES)
 
     def read_labels(self, count: int, classes: int) -> "tuple[NDArray[np.int64], Stage1Origin] | None":
         """Return the labels and their origin; None if they are not published yet. Raise UnreadableFileError."""

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -45,13 +46,10 @@ def format_timestamp(seconds: float) -> str:
 
 def split_timestamp(line: bytes) -> tuple[float | None, bytes]:
     """Return a line's time and text; the time is None for the output of libraries and commands."""
-    match = TIMESTAMP.match(line)
-    if match is None:
-        return None, line
-    try:
-        return datetime.fromisoformat(match[1].decode()).timestamp(), line[match.end() :]
-    except ValueError:
-        return None, line
+    with suppress(ValueError):
+        if match := TIMESTAMP.match(line):
+            return datetime.fromisoformat(match[1].decode()).timestamp(), line[match.end() :]
+    return None, line
 
 
 def quote_last_line(run: RunDirectory) -> str:

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from clarinet_tui.devices.device import Partition
@@ -93,9 +94,11 @@ def list_jobs(names: Iterable[str]) -> list[QueuedJob]:
 
 
 def find_job(job_id: str) -> QueuedJob | None:
-    """Return one job, or None if Slurm has forgotten it."""
-    jobs = _parse_jobs(call("squeue", "--noheader", "--array", f"--jobs={job_id}", f"--format={_COLUMNS}").stdout)
-    return jobs[0] if jobs else None
+    """Return one job; None if Slurm has forgotten it, or does not answer."""
+    with suppress(SlurmError):
+        output = call("squeue", "--noheader", "--array", f"--jobs={job_id}", f"--format={_COLUMNS}").stdout
+        return next(iter(_parse_jobs(output)), None)
+    return None
 
 
 def _parse_jobs(output: str) -> list[QueuedJob]:

@@ -156,10 +156,7 @@ class Worker:
 
     def _spare_seconds(self) -> float:
         """Return how long the worker may go on: Slurm warns up to a minute early, and jobs may be short."""
-        try:
-            job = commands.find_job(self._job.id)
-        except commands.SlurmError:
-            return 0.0
+        job = commands.find_job(self._job.id)
         if job is None or job.end is None or job.start is None:
             return 0.0
         needed = min(WARNING_SECONDS, (job.end - job.start) / 4)
@@ -191,10 +188,7 @@ def decide(run: RunDirectory, job: SlurmJob, retries: int, *, is_stopped_by_user
         return "requeued" if may_retry else "failed"
     if is_stopped_by_user:
         return "stopped"
-    try:
-        queued = commands.find_job(job.id)
-    except commands.SlurmError:
-        return "requeued"
+    queued = commands.find_job(job.id)
     is_ended = queued is not None and queued.state != "RUNNING" and queued.reason != "TimeLimit"
     return "ended by Slurm" if is_ended else "requeued"
 

@@ -93,7 +93,7 @@ def read_jobs(runs_dir: Path) -> Jobs:
     """Return the jobs; none if there is no file, or one that was copied from another directory."""
     path = own_path(Path(runs_dir), JOB_FILE)
     try:
-        jobs: Jobs = read_json(path, Jobs) or Jobs()
+        jobs = read_json(path, Jobs) or Jobs()
     except UnreadableFileError as error:
         raise InputError(f"{path}: not a list of Slurm jobs ({error.reason}): move the file away") from None
     if jobs.version > VERSION:

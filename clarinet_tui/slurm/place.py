@@ -25,7 +25,7 @@ from clarinet_tui.place import (
     settings_of_row,
 )
 from clarinet_tui.runs.directory import JOURNAL, RunDirectory, create_runs, find_config
-from clarinet_tui.runs.files import UnreadableFileError, as_input_error, read_json
+from clarinet_tui.runs.files import as_input_error, find_json
 from clarinet_tui.runs.journal import format_event
 from clarinet_tui.runs.stage1 import stage1_role
 from clarinet_tui.runs.worker_command import hook_environment
@@ -113,10 +113,9 @@ class SlurmPlace:
 
     def last_options(self, run: RunDirectory, options: LaunchOptions) -> LaunchOptions | None:
         """Return the options of the run's last submission but its dependency: ids of jobs are used again."""
-        name, slurm = last_submission(run), None
-        with suppress(UnreadableFileError):
-            if NAME.fullmatch(name):
-                slurm = read_json(self.runs_dir / SUBMISSIONS / name / SETTINGS_FILE, SlurmOptions)
+        name = last_submission(run)
+        file = self.runs_dir / SUBMISSIONS / name / SETTINGS_FILE
+        slurm = find_json(file, SlurmOptions) if NAME.fullmatch(name) else None
         if slurm is None:
             return None
         kept = {key: value for key, value in slurm.sbatch.items() if key != "dependency"}

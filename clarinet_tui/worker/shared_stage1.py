@@ -5,7 +5,7 @@ A run of GAC consists of stage 1 only: it never takes labels or waits, but makes
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -160,10 +160,9 @@ class Stage1Sharing:
 
 
 def _describe_wait(directory: Stage1Directory) -> str:
-    try:
+    origin = None
+    with suppress(UnreadableFileError):
         origin = directory.read_origin()
-    except UnreadableFileError:
-        origin = None
     making = f"run {printable(origin.run)}" if origin else "another run"
     owner = read_lock_owner(directory.lock)
     process = f" (process {owner.pid} on {printable(owner.host)})" if owner else ""

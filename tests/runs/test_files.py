@@ -63,7 +63,7 @@ def test_only_regular_files_of_a_limited_size_are_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("file")
     (tmp_path / "directory").mkdir()
-    assert (read_file(tmp_path / "file", 5), read_file(tmp_path / "none"), read_json(tmp_path / "none")) == (
+    assert (read_file(tmp_path / "file", 5), read_file(tmp_path / "none"), read_json(tmp_path / "none", object)) == (
         b"12345",
         None,
         None,
