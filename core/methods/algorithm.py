@@ -78,7 +78,10 @@ def apply_gradients(optimizer: Optimizer, parameters: Sequence[nn.Parameter], gr
     if scale:
         scale.unscale(gradients)
     for parameter, gradient in zip(parameters, gradients, strict=True):
-        parameter.grad = gradient
+        # Fused optimizers walk through memory, and autograd.grad may return a gradient in another order of it.
+        strides = zip(parameter.shape, parameter.stride(), gradient.stride(), strict=True)
+        has_same_order = all(size == 1 or stride == other for size, stride, other in strides)
+        parameter.grad = gradient if has_same_order else torch.empty_like(parameter).copy_(gradient)
     optimizer.step()
     for parameter in parameters:
         parameter.grad = None

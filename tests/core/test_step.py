@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -209,6 +211,35 @@ def test_the_first_convolution_gets_channels_last_images(shape: str) -> None:
     first = [text for text in convolutions if f"{channels}, {height}, {width})" in text]
     assert len(first) >= 3, "forward, and two backward passes"
     assert all(strides in text for text in first)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
+@pytest.mark.parametrize("channels_last", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_fused_optimizer_takes_the_step_of_a_plain_one(
+    shape: str, channels_last: bool, optimizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fused optimizer walks through memory: a gradient of other strides would move other weights."""
+    config = tiny_config("cdan-e", channels_last=channels_last, optimizer=optimizer, classifier_rate=0.01)
+
+    def weights_after_a_step() -> list[Tensor]:
+        algorithm = make_algorithm(config, shape)
+        batch = make_batch(algorithm.problem.stage_plan, shape)
+        if not channels_last:
+            assert batch.target is not None
+            batch = replace(batch, source=batch.source.contiguous(), target=batch.target.contiguous())
+        algorithm.iterate(batch, 1)
+        return [parameter.detach() for parameter in (*algorithm.fg, *algorithm.d)]
+
+    fused = weights_after_a_step()
+    for name in ("SGD", "Adam", "AdamW"):
+        plain = partial(getattr(torch.optim, name), foreach=False)
+        monkeypatch.setattr(
+            f"core.methods.algorithm.{name}",
+            lambda groups, plain=plain, **more: plain(groups, **more | {"fused": False}),
+        )
+    for ours, expected in zip(fused, weights_after_a_step(), strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_evaluation_has_no_float64() -> None:
