@@ -17,12 +17,12 @@ from core.presets import PRESETS
 from core.resolve import resolve
 from tests.support.events import evaluation, started, step
 from tests.support.histories import make_run, open_history, write_events
+from tests.support.known import known
 from tests.support.workers import make_task
 
 
 def count_iterations(config: RunConfig, data_dir: Path) -> int:
-    estimate = Estimator(None, data_dir, on_gpu=False).estimate(config)
-    assert estimate is not None
+    estimate = known(Estimator(None, data_dir, on_gpu=False).estimate(config))
     assert estimate.runs == 0
     return estimate.iterations
 
@@ -72,13 +72,11 @@ def estimator(tmp_path: Path) -> Iterator[Estimator]:
 def test_each_phase_has_its_own_speed(tmp_path: Path, estimator: Estimator) -> None:
     for epochs, warmup in ((2, 1), (7, 1), (2, 5)):
         config = resolve(preset="smoke", method="clarinet", task="Y->D", epochs=epochs, warmup_epochs=warmup)
-        estimate = estimator.estimate(config)
-        assert estimate is not None
+        estimate = known(estimator.estimate(config))
         an_epoch = estimate.iterations / (epochs + warmup)
         assert estimate.seconds == pytest.approx(an_epoch * (warmup + 4 * epochs))
         assert estimate.runs == 1
-        on_gpu = Estimator(estimator._database, tmp_path / "data", on_gpu=True).estimate(config)
-        assert on_gpu is not None
+        on_gpu = known(Estimator(estimator._database, tmp_path / "data", on_gpu=True).estimate(config))
         assert on_gpu.runs == 0, "another device is not the basis"
 
 

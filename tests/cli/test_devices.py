@@ -17,6 +17,7 @@ import pytest
 from clarinet_tui.runs.memory_peaks import record_memory_peak
 from core.resolve import resolve
 from tests.support.cli import CLARINET
+from tests.support.known import known
 from tests.support.nvml import ELSEWHERE, UUIDS, environment
 
 HOSTILE = "\x1b[31mred"
@@ -68,8 +69,7 @@ def test_unloadable_library_is_no_error_and_a_driver_failure_is_shown(library: P
 
 
 def test_table_lists_processes_without_control_characters(library: Path, tmp_path: Path) -> None:
-    sleep = shutil.which("sleep")
-    assert sleep is not None
+    sleep = known(shutil.which("sleep"))
     shutil.copy(sleep, tmp_path / HOSTILE)
     with subprocess.Popen([tmp_path / HOSTILE, "60"]) as process:
         try:
@@ -110,12 +110,10 @@ def test_slots_are_recommended_from_the_peak_memory_of_runs(
 
 def test_watch_prints_tables_or_a_list_per_line_until_ctrl_c(library: Path) -> None:
     with watching(library) as tables, watching(library, "--json") as lists:
-        assert tables.stdout is not None
-        assert lists.stdout is not None
         for _ in range(2):
-            table = [tables.stdout.readline().split()[0] for _ in range(6)]
+            table = [known(tables.stdout).readline().split()[0] for _ in range(6)]
             assert table == ["device", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cpu"]
-            assert json.loads(lists.stdout.readline())[-1]["label"] == "cpu"
+            assert json.loads(known(lists.stdout).readline())[-1]["label"] == "cpu"
         for process in (tables, lists):
             process.send_signal(signal.SIGINT)
             assert process.communicate(timeout=60)[1] == ""
@@ -133,8 +131,7 @@ def test_watch_redraws_and_restores_the_terminal(library: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert b"\x1b[?25h" in read_until(screen, rb"\x1b\[\?25h"), "and shown again"
         assert process.wait(60) == 0
-        assert process.stderr is not None
-        assert process.stderr.read() == ""
+        assert known(process.stderr).read() == ""
 
 
 def read_until(screen: IO[bytes], pattern: bytes) -> bytes:

@@ -12,6 +12,7 @@ from clarinet_tui.ui.feed.history_reader import READ_SECONDS, BoardReader, Histo
 from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, ViewRequest
 from tests.support.events import evaluation, step
 from tests.support.histories import open_history, write_events
+from tests.support.known import known
 from tests.support.trained_runs import make_trained_run
 
 
@@ -35,14 +36,11 @@ def db(tmp_path: Path) -> Iterator[Database]:
 def looked(reader: BoardReader, db: Database, wanted: BoardRequest | None = None) -> BoardSnapshot:
     """After everything in the journals was ingested."""
     ingest_all(db, db.path.parent)
-    seen = reader.read(db, wanted or BoardRequest())
-    assert seen is not None
-    return seen
+    return known(reader.read(db, wanted or BoardRequest()))
 
 
 def test_without_a_history_there_is_the_board_of_the_paper(tmp_path: Path) -> None:
-    seen = BoardReader(tmp_path).read(None, BoardRequest())
-    assert seen is not None
+    seen = known(BoardReader(tmp_path).read(None, BoardRequest()))
     assert (seen.board.preset, seen.is_complete, seen.runs) == ("quick", True, 0)
     assert seen.board.cells["clarinet", "U->M"].published
     assert BoardReader(tmp_path).read(None, None) is None, "no board is read without a request"
@@ -102,17 +100,10 @@ def test_the_history_reader_includes_the_board(tmp_path: Path, db: Database) -> 
     make_trained_run(tmp_path, "quick2", [70.0], seed=2, preset="quick")
     ingest_all(db, tmp_path)
     reader = HistoryReader(tmp_path)
-    snapshot = reader.read(ViewRequest(board=BoardRequest()))
-    assert snapshot is not None
-    assert snapshot.board is not None
-    assert snapshot.board.presets == {"smoke": 1, "quick": 2}
-    assert snapshot.board.board.preset == "quick"
+    board = known(known(reader.read(ViewRequest(board=BoardRequest()))).board)
+    assert (board.presets, board.board.preset) == ({"smoke": 1, "quick": 2}, "quick")
     assert reader.read(ViewRequest(board=BoardRequest())) is None
-    other = reader.read(ViewRequest(board=BoardRequest("smoke", "best")))
-    assert other is not None
-    assert other.board is not None
-    assert other.board.board.uses_oracle
-    plain = reader.read(ViewRequest())
-    assert plain is not None
-    assert plain.board is None
+    other = known(reader.read(ViewRequest(board=BoardRequest("smoke", "best"))))
+    assert known(other.board).board.uses_oracle
+    assert known(reader.read(ViewRequest())).board is None
     reader.close()

@@ -13,6 +13,7 @@ from core.events import Event
 from tests.support.app import open_app, wait_until
 from tests.support.cli import imported_modules
 from tests.support.events import evaluation, step
+from tests.support.known import known
 from tests.support.ui_runs import FAMILY_STEPS, five_seeds, write_family_run
 
 READ = """from pathlib import Path
@@ -51,8 +52,7 @@ def test_the_default_opponent_is_the_best_two_step_baseline(tmp_path: Path) -> N
         assert "method:" not in (CompareReader(db, tmp_path).read(ComparisonRequest()).queries or ("", ""))[1]
         write_family_run(tmp_path, "cdan1", "gac+cdan-e", 1)
         ingest_all(db, tmp_path)
-        queries = CompareReader(db, tmp_path).read(ComparisonRequest()).queries
-        assert queries is not None
+        queries = known(CompareReader(db, tmp_path).read(ComparisonRequest()).queries)
         assert queries[1] == f"method:gac+cdan-e {queries[0]}"
 
 
@@ -63,8 +63,7 @@ def test_basset_is_compared_with_its_controls_which_no_other_method_is(tmp_path:
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
         found = CompareReader(db, tmp_path).read(ComparisonRequest())
-    assert found.comparison is not None
-    assert [(one.left.method, one.right.method) for one in found.comparison.differences] == [
+    assert [(one.left.method, one.right.method) for one in known(found.comparison).differences] == [
         ("clarinet", "gac+cdan-e"),
         ("basset", "fwd+basset"),
         ("basset", "fwd+basset-kept"),

@@ -21,6 +21,7 @@ from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from core.config import RunConfig
 from core.resolve import resolve
 from tests.support.app import SIZES, SMALL, expect_text, open_app, screen_text, wait_until
+from tests.support.known import known
 from tests.support.trained_runs import make_label_free_run
 from tests.support.ui_runs import CONFUSION, run_row, three_runs, write_run
 
@@ -42,8 +43,7 @@ async def test_panes_show_the_run(runs_dir: Path, size: tuple[int, int]) -> None
         await expect_text(pilot, "cuda:3")
         for text in ("#icml", "the [bold]best[/] one", "6 000 source", "431 080 parameters", "source images are rend"):
             assert text in screen_text(app)
-        assert app.state.snapshot is not None
-        assert not app.state.snapshot.curves, "curves are not read for a pane of text"
+        assert not known(app.state.snapshot).curves, "curves are not read for a pane of text"
         await open_pane(pilot, "settings")
         await expect_text(pilot, "Differs from the preset smoke")
         assert "500  instead of 3" in screen_text(app).replace("500         ", "500")
@@ -84,8 +84,7 @@ async def test_keys_and_clicks_switch_panes(runs_dir: Path) -> None:
         assert panes == [names[1], names[2], names[1], names[0], names[-1]]
         await pilot.click("PaneTabs", offset=(2, 0))
         assert detail.pane == "charts"
-        assert detail.charts is not None
-        assert detail.charts.display
+        assert known(detail.charts).display
 
 
 def test_a_failure_shows_frames_and_losses() -> None:

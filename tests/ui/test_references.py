@@ -15,6 +15,7 @@ from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, ViewRequest
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from tests.support.app import expect_text, open_app, toast_texts, wait_until
+from tests.support.known import known
 from tests.support.ui_runs import write_reference_runs, write_run
 
 
@@ -24,8 +25,7 @@ def read_references(runs_dir: Path, run: str, *, seeds: bool = True) -> Referenc
         reader, request = ReferenceReader(runs_dir), ReferenceRequest(run, seeds)
         assert reader.read(db, request) is None
         assert reader.has_more
-        references = reader.read(db, request)
-        assert references is not None
+        references = known(reader.read(db, request))
         assert not reader.has_more
         assert reader.read(db, request) is references
     return references
@@ -34,11 +34,9 @@ def read_references(runs_dir: Path, run: str, *, seeds: bool = True) -> Referenc
 def test_the_band_has_other_seeds_of_the_same_protocol(runs_dir: Path) -> None:
     write_reference_runs(runs_dir)
     references = read_references(runs_dir, "run5")
-    assert references.published is not None
-    assert references.published.mean == pytest.approx(94.538)
+    assert known(references.published).mean == pytest.approx(94.538)
     assert references.seeds == (1, 2, 3)
-    band = references.seed_curve
-    assert band is not None
+    band = known(references.seed_curve)
     np.testing.assert_allclose(band.high - band.low, 12.0)
     np.testing.assert_allclose(band.mean[-1], 80 - 60 * np.exp(-4))
     assert [one.runs for one in references.excluded] == [("run4",)]
@@ -56,8 +54,7 @@ def test_one_other_seed_is_a_line_and_none_is_described(runs_dir: Path) -> None:
     assert "No other seed has finished" in references.describe("seeds")
     write_run(runs_dir, "again", seed=9, task="M->U", classifier_rate=0.1, age=10)
     references = read_references(runs_dir, "run4")
-    assert references.seed_curve is not None
-    assert references.seed_curve.name == "seed 9"
+    assert known(references.seed_curve).name == "seed 9"
 
 
 def test_only_the_newest_run_of_a_seed_counts(runs_dir: Path) -> None:
@@ -66,8 +63,7 @@ def test_only_the_newest_run_of_a_seed_counts(runs_dir: Path) -> None:
     write_run(runs_dir, "mine", seed=5, gain=90.0, task="M->U", age=20)
     references = read_references(runs_dir, "run5")
     assert references.seeds == (1, 2, 3)
-    assert references.seed_curve is not None
-    assert references.seed_curve.high[-1] > 110  # that of seed 5 itself would be more still
+    assert known(references.seed_curve).high[-1] > 110  # that of seed 5 itself would be more still
 
 
 def test_other_tasks_have_no_published_number(runs_dir: Path) -> None:
@@ -85,21 +81,16 @@ def test_curves_come_before_references_and_new_seeds_are_added(runs_dir: Path) -
     request = ViewRequest(curves=(CurvesRequest("run5", ("target_accuracy",)),), references=ReferenceRequest("run5"))
     with Database.open(runs_dir) as db:
         ingest_all(db, runs_dir)
-        first, second, third = (reader.read(request) for _ in range(3))
-        assert first is not None
+        first, second = (known(reader.read(request)) for _ in range(2))
         assert first.curves
         assert first.references is None
-        assert second is not None
         assert second.references is not None
-        assert third is None
+        assert reader.read(request) is None
         write_run(runs_dir, "run6", seed=6, task="M->U", age=10)
         ingest_all(db, runs_dir)
-        fourth, fifth = reader.read(request), reader.read(request)
-    assert fourth is not None
+        fourth, fifth = (known(reader.read(request)) for _ in range(2))
     assert fourth.references is second.references
-    assert fifth is not None
-    assert fifth.references is not None
-    assert fifth.references.seeds == (1, 2, 3, 6)
+    assert known(fifth.references).seeds == (1, 2, 3, 6)
     reader.close()
 
 
