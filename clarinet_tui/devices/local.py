@@ -10,10 +10,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from clarinet_tui.devices.device import VISIBLE, VISIBLE_DEVICES, Device
 from clarinet_tui.devices.gpu_lock import with_lock_holders
@@ -36,7 +36,7 @@ def list_devices(environ: Mapping[str, str] = os.environ, *, seconds: float = 0.
         return reader.read()
 
 
-class DeviceReader:
+class DeviceReader(AbstractContextManager["DeviceReader"]):
     """Reads the devices repeatedly; `close` it between reads that are far apart, and the next read opens it again.
 
     CUDA_VISIBLE_DEVICES counts in PCI order, as nvidia-smi and our workers do.
@@ -46,9 +46,6 @@ class DeviceReader:
         from clarinet_tui.devices.nvml import Nvml
 
         self._environ, self._seconds, self._nvml = environ, seconds, Nvml()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -4,8 +4,8 @@ Each user of a runs directory has a queue. Those of other users are data: their 
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -177,13 +177,11 @@ def _read_file(path: Path) -> tuple[Queue, os.stat_result] | None:
         raise UnreadableFileError(path, "written by Clarinet 0.2" if is_old else f"not a queue ({error})") from None
 
 
-@contextmanager
-def lock_queue(runs_dir: Path, wait: float = LOCK_SECONDS) -> Iterator[None]:
+def lock_queue(runs_dir: Path, wait: float = LOCK_SECONDS) -> AbstractContextManager[object]:
     """Hold the queue's lock: no other process of this user changes the queue meanwhile."""
     with as_input_error(Path(runs_dir)):
         Path(runs_dir).mkdir(parents=True, exist_ok=True)
-    with hold_lock(own_path(Path(runs_dir), QUEUE_LOCK), "the queue", wait=wait, private=True):
-        yield
+    return hold_lock(own_path(Path(runs_dir), QUEUE_LOCK), "the queue", wait=wait, private=True)
 
 
 def update_queue(

@@ -3,8 +3,8 @@
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from clarinet_tui.devices.device import NEEDED, Device, match_devices, memory_of_runs, unavailable_reason
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
@@ -34,8 +34,7 @@ def waiting_reason(entry: QueueEntry, queue: Queue, runs_dir: Path, now: float |
     return None
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """For one waiting run: the device to start on, or the reason to wait."""
 
     entry: QueueEntry
@@ -89,7 +88,7 @@ def schedule(
         role = stage1_roles.get(entry.id)
         needs_labels = role is not None and role.reuses_labels and role.signature in in_progress
         reason = waiting_reasons.get(entry.id) or ("the stage 1 of another run" if needs_labels else None)
-        decision = _decide(queue, entry, devices, occupancy, reason)
+        decision = occupancy.decide(entry, devices, reason)
         if decision.device is not None:
             occupancy.add(entry, decision.device.key)
             if role is not None:
@@ -133,24 +132,21 @@ class Occupancy:
         )
         return reason and f"{device.label}: {reason}"
 
-
-def _decide(
-    queue: Queue, entry: QueueEntry, devices: Sequence[Device], occupancy: Occupancy, waits: str | None
-) -> Decision:
-    problem = devices[-1].problem if devices else None
-    if problem and entry.device != "cpu":
-        # The driver may recover: neither give up nor fall back to the CPU.
-        return Decision(entry, reason=problem)
-    try:
-        candidates = match_devices(entry.device, devices)
-    except InputError as error:
-        return Decision(entry, reason=str(error), is_impossible=True)
-    if queue.paused or entry.paused:
-        return Decision(entry, reason="the queue is paused" if queue.paused else "paused")
-    if waits is not None:
-        return Decision(entry, reason=waits)
-    refusals = [occupancy.refusal(device, entry) for device in candidates]
-    free = [device for device, refusal in zip(candidates, refusals, strict=True) if refusal is None]
-    if free:
-        return Decision(entry, min(free, key=occupancy.order))
-    return Decision(entry, reason="; ".join(filter(None, refusals)))
+    def decide(self, entry: QueueEntry, devices: Sequence[Device], waits: str | None) -> Decision:
+        problem = devices[-1].problem if devices else None
+        if problem and entry.device != "cpu":
+            # The driver may recover: neither give up nor fall back to the CPU.
+            return Decision(entry, reason=problem)
+        try:
+            candidates = match_devices(entry.device, devices)
+        except InputError as error:
+            return Decision(entry, reason=str(error), is_impossible=True)
+        if self._queue.paused or entry.paused:
+            return Decision(entry, reason="the queue is paused" if self._queue.paused else "paused")
+        if waits is not None:
+            return Decision(entry, reason=waits)
+        refusals = [self.refusal(device, entry) for device in candidates]
+        free = [device for device, refusal in zip(candidates, refusals, strict=True) if refusal is None]
+        if free:
+            return Decision(entry, min(free, key=self.order))
+        return Decision(entry, reason="; ".join(filter(None, refusals)))

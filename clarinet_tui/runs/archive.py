@@ -20,7 +20,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -281,8 +281,7 @@ def _read_header(source: _GzipSource) -> tarfile.TarInfo | None:
     return header
 
 
-@dataclass(frozen=True)
-class ImportResult:
+class ImportResult(NamedTuple):
     """Ids of the runs of an archive."""
 
     new: tuple[str, ...]

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
 
 from clarinet_tui.runs.files import ends_mid_line, open_append
 from clarinet_tui.runs.journal import IterationFormatter, format_event
@@ -22,7 +21,7 @@ SYNCED = (Evaluated, Checkpointed)
 FINAL = (Stopped, Failed, Finished)
 
 
-class JournalWriter:
+class JournalWriter(contextlib.AbstractContextManager["JournalWriter"]):
     """Append events to a journal. `append`, `sync` and `close` belong to one thread; a background thread flushes,
     and `append_sample` may be called from any thread before `close`.
 
@@ -67,9 +66,6 @@ class JournalWriter:
         self._sync_error: OSError | None = None
         self._thread = threading.Thread(target=self._flush_periodically, name="journal", daemon=True)
         self._thread.start()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -295,10 +295,9 @@ def describe_small_data(config: RunConfig, started: Started) -> str | None:
     if config.preset == "smoke":  # short by definition
         return None
     images = max(started.source_size, started.target_size)
-    try:
+    usual, size = 0, 0
+    with suppress(InputError):
         usual, size = changed_settings(config).get("batch_size", (0, 0))
-    except InputError:
-        usual, size = 0, 0
     if size < usual and images // usual < FEW_BATCHES:
         return f"batch_size is {size} instead of the preset's {usual}: the data has only {images} images"
     if started.iterations_total < FEW_ITERATIONS:

@@ -81,8 +81,7 @@ class EventHook:
             self._thread.start()
 
     def submit(self, event: HookEvent) -> None:
-        if self._thread.ident is not None:
-            self._events.put(event)
+        self._events.put(event)
 
     def close(self, timeout: float = 10.0) -> None:
         """Wait for the remaining events, and kill what exceeds the timeout."""
