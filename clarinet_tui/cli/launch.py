@@ -1,6 +1,6 @@
-"""`clarinet run` and `clarinet sweep`: train one run in this process, or queue runs.
+"""`clarinet run`, `sweep`, `stop`, `resume` and `clone`: start runs here or in a queue, end and continue them.
 
-What both share: options, settings, durations, options of Slurm, and the cost.
+What they share: options, settings, durations, options of Slurm, and the cost.
 """
 
 import os
@@ -17,14 +17,29 @@ from typer import Argument, Option
 
 from clarinet_tui.analysis.run_estimate import Estimator
 from clarinet_tui.cli.completion import method_names, preset_names, run_ids, task_names
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, Jsonl, On, RunsDir, Settings, SlurmPairs
+from clarinet_tui.cli.lookup import select_runs
+from clarinet_tui.cli.options import (
+    DATA,
+    RUNS,
+    DataDir,
+    Ids,
+    Json,
+    Jsonl,
+    On,
+    Query,
+    RunId,
+    RunsDir,
+    Settings,
+    SlurmPairs,
+)
 from clarinet_tui.cli.output import print_json_rows, warn
 from clarinet_tui.cli.tui import replace_process, tui
 from clarinet_tui.devices.device import Device, match_devices, select_device, unavailable_reason, worker_options
 from clarinet_tui.devices.local import list_devices
 from clarinet_tui.history.database import Database
-from clarinet_tui.place import LaunchOptions, PlaceName, SlurmOptions
+from clarinet_tui.place import LaunchOptions, PlaceName, SlurmOptions, StopResult
 from clarinet_tui.queue import requests
+from clarinet_tui.queue.local import LocalPlace
 from clarinet_tui.queue.requests import place_named
 from clarinet_tui.queue.sweep import expand_grid, nest, parse_grid, parse_seeds, parse_value
 from clarinet_tui.runs.directory import RunDirectory, find_run, read_toml
@@ -33,7 +48,7 @@ from clarinet_tui.text import format_count, format_duration, shell_command
 from clarinet_tui.worker.notifications import ON_END, parse_hook_command
 from core.config import RunConfig, format_value, merge_settings
 from core.errors import InputError
-from core.resolve import resolve
+from core.resolve import minimal_settings, resolve
 from core.tasks import OFFLINE_TASK
 
 DURATION = re.compile(r"(\d+d)?(\d+h)?(\d+m)?(\d+s)?", re.ASCII)
@@ -280,6 +295,81 @@ def _print_queued(values: list[str], text: str, launch: Launch) -> None:
 
 def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def stop(
+    ids: Ids = None,
+    query: Query = None,
+    grace: Annotated[float, Option(min=0, help="Seconds to save a checkpoint before the run is killed.")] = 60.0,
+    wait: Annotated[bool, Option(help="Wait until the runs have stopped.")] = True,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Stop runs after saving a checkpoint.
+
+    A waiting run is removed from the queue. `clarinet resume` continues a stopped run.
+
+    Example: clarinet stop 6e3
+    """
+    runs = select_runs(runs_dir, ids, query)
+    requests.check_active(runs)
+    stopping = []
+    for run in runs:
+        if requests.stop(run, grace) is StopResult.REQUESTED:
+            print(f"{run.id} was asked to stop")
+            stopping.append(run)
+        else:
+            print(f"{run.id} removed from the queue")
+    for run in stopping if wait else ():
+        saved = requests.wait_until_stopped(run, grace)
+        resume = shell_command("clarinet", "resume", run.id, runs_dir=runs_dir)
+        print(f"{run.id} {'stopped' if saved else f'killed; continue from its last checkpoint with: {resume}'}")
+
+
+def resume(
+    ids: Ids = None,
+    query: Query = None,
+    device: Annotated[str | None, Option(help="Resume on another device.")] = None,
+    retries: Annotated[int, Option(min=0, help="Retry lost or failed runs up to this many times.")] = 0,
+    on: On = None,
+    slurm: SlurmPairs = None,
+    runs_dir: RunsDir = RUNS,
+    data_dir: DataDir = DATA,
+) -> None:
+    """Queue stopped, failed, lost or cancelled runs again.
+
+    Each continues from its last checkpoint, and where it was: on this machine, or on Slurm with its earlier options.
+
+    Example: clarinet resume 6e3
+    """
+    runs = select_runs(runs_dir, ids, query)
+    options = LaunchOptions.from_paths(data_dir, retries=retries, slurm=slurm_options(on, slurm))
+    requests.resume(runs, options, device=device, same_place=on is None)
+    for run in runs:
+        print(f"{run.id} queued")
+
+
+def clone(
+    id: RunId,  # noqa: A002
+    seed: Annotated[int | None, Option(help="Seed of the new run.")] = None,
+    set_: Settings = None,
+    runs_dir: RunsDir = RUNS,
+    data_dir: DataDir = DATA,
+) -> None:
+    """Queue a new run with the settings of another.
+
+    --seed and --set change settings of the new run.
+
+    Example: clarinet clone 6e3 --seed 2 --set epochs=5
+    """
+    settings = minimal_settings(find_run(runs_dir, id).read_config())
+    if seed is not None:
+        settings["seed"] = seed
+    settings = merge_pairs(settings, set_)
+    options = LaunchOptions.from_paths(data_dir)
+    place = LocalPlace(runs_dir)
+    cores = place.cores(str(settings.get("device", "auto")), options)
+    (run,) = place.submit([resolve(settings, source="command line", cores=cores)], options)
+    print(f"{run.id} queued")
 
 
 def slurm_options(

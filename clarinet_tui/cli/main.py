@@ -32,9 +32,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Runs and queue": {
         "queue": ("queue.app", "Show and change the queue."),
-        "stop": ("stop.stop", "Stop runs after saving a checkpoint."),
-        "resume": ("stop.resume", "Queue stopped, failed, lost or cancelled runs again."),
-        "clone": ("stop.clone", "Queue a new run with the settings of another."),
+        "stop": ("launch.stop", "Stop runs after saving a checkpoint."),
+        "resume": ("launch.resume", "Queue stopped, failed, lost or cancelled runs again."),
+        "clone": ("launch.clone", "Queue a new run with the settings of another."),
         "rm": ("tag.remove", "Move runs to the trash, restore them, or empty the trash."),
         "tag": ("tag.tag", "Add or remove tags of runs."),
         "note": ("tag.note", "Set the note of a run."),
