@@ -31,10 +31,8 @@ def find_owner(path: Path) -> int | None:
 
 def is_own(uid: int, runs_dir: Path) -> bool:
     """Return whether files of this uid in the runs directory are this user's."""
-    safe = os.environ.get(SAFE_VARIABLE, "")
-    return uid == os.geteuid() or (
-        bool(safe) and runs_dir.resolve() in [Path(path).resolve() for path in safe.split(":") if path]
-    )
+    safe = [Path(path).resolve() for path in os.environ.get(SAFE_VARIABLE, "").split(":") if path]
+    return uid == os.geteuid() or runs_dir.resolve() in safe
 
 
 def own_path(runs_dir: Path, name: str) -> Path:

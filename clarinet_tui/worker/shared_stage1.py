@@ -4,8 +4,8 @@ A run of GAC consists of stage 1 only: it never takes labels or waits, but makes
 """
 
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -56,10 +56,8 @@ class Stage1Sharing:
         """Whether the run has taken the labels, claimed them or found another run that makes them."""
         self._notified: set[str] = set()
         if key is not None:
-            try:
+            with self._sharing():
                 self._directory = Stage1Directory(run.runs_dir, key)
-            except InputError as error:
-                self._stop_sharing(error)
 
     def prepare(self, is_stop_requested: Callable[[], bool]) -> bool:
         """Take the labels, after waiting if needed, or claim to make them; return False if a stop is requested."""
@@ -67,9 +65,9 @@ class Stage1Sharing:
         if self._directory is None:
             return True
         if not self._reuses_labels:
-            self._try_to_claim(self._directory, self._stage)
+            self._try_to_claim(self._directory)
             return True
-        try:
+        with self._sharing():
             while not self._take(self._directory):
                 if self._acquire(self._directory):
                     if not self._take(self._directory):  # they may have been published just before
@@ -79,8 +77,6 @@ class Stage1Sharing:
                     return False
                 self._notify_once(_describe_wait(self._directory))
                 time.sleep(self._poll_seconds)
-        except (OSError, InputError) as error:
-            self._stop_sharing(error)
         return True
 
     def process_event(self, event: Event) -> Event:
@@ -89,7 +85,8 @@ class Stage1Sharing:
             return event
         if not self._joined and isinstance(event, Stepped):
             self._joined = True
-            self._try_to_claim(self._directory, event.stage)
+            if event.stage == self._stage:
+                self._try_to_claim(self._directory)
         elif isinstance(event, PseudoLabelled):
             return self._process_labels(self._directory, event)
         return event
@@ -117,15 +114,11 @@ class Stage1Sharing:
             self._has_lock = True
         return True
 
-    def _try_to_claim(self, directory: Stage1Directory, stage: str) -> None:
+    def _try_to_claim(self, directory: Stage1Directory) -> None:
         """Used by runs of GAC and resumed runs: they train their own stage 1, and others may wait for its labels."""
-        if stage != self._stage:
-            return
-        try:
+        with self._sharing():
             if self._read(directory) is None and self._acquire(directory):
                 directory.write_origin(self._run.id)
-        except (OSError, InputError) as error:
-            self._stop_sharing(error)
 
     def _process_labels(self, directory: Stage1Directory, event: PseudoLabelled) -> PseudoLabelled:
         """Write stage1.json, with the origin of the labels and the seconds that they took, and publish own labels."""
@@ -135,18 +128,21 @@ class Stage1Sharing:
         replace_file(self._run.stage1, msgspec.json.encode(fields) + b"\n")
         if origin:
             return msgspec.structs.replace(event, origin=run_id, origin_seconds=seconds)
-        try:
+        with self._sharing():
             if self._acquire(directory) and self._read(directory) is None:
                 directory.publish(self._run.id, event)
-        except (OSError, InputError) as error:
-            self._stop_sharing(error)
         self.close()
         return event
 
-    def _stop_sharing(self, error: Exception) -> None:
-        self.close()
-        self._directory = None
-        self._notify(f"stage 1 is not shared with other runs: {error}")
+    @contextmanager
+    def _sharing(self) -> Iterator[None]:
+        """Stop sharing at the first error."""
+        try:
+            yield
+        except (OSError, InputError) as error:
+            self.close()
+            self._directory = None
+            self._notify(f"stage 1 is not shared with other runs: {error}")
 
     def close(self) -> None:
         """Release the lock."""
