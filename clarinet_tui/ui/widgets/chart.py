@@ -142,7 +142,7 @@ def theme_palette(theme: Theme) -> str:
 
 SMOOTHINGS = (0.0, 0.01, 0.03, 0.1)
 """Time constants of the smoothing, as shares of the width."""
-SPEC_FIELDS = tuple({field.name for field in fields(ChartSpec)} - {"width", "height", "x_range", "y_range"})
+SPEC_FIELDS = tuple({field.name for field in fields(ChartSpec)} - {"width", "height", "x_range", "x_ticks", "y_range"})
 """The attributes of a widget that are passed to `ChartSpec` as they are."""
 RENDERED = (*SPEC_FIELDS, "title", "view", "x_range", "y_range", "min_header_rows", "empty_text", "remark")
 """All attributes that a rendered chart depends on."""
