@@ -11,7 +11,7 @@ from clarinet_tui.chart.cells import BRAILLE
 from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap, Inspection, Picture, write_inspection
 from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.feed.child_process import ChildProcess, InspectionFeed
+from clarinet_tui.ui.feed.child_process import InspectionFeed
 from clarinet_tui.ui.snapshot.snapshot import Confusion, InspectionProgress
 from clarinet_tui.ui.text.inspection import format_confusion, format_inspection_state
 from clarinet_tui.ui.widgets.run_detail import RunDetail
@@ -98,8 +98,8 @@ def test_stopping_ends_the_process_and_forgets_the_rest(tmp_path: Path, monkeypa
     assert posted[-1].run == "aaa111"
 
 
-def test_an_unexpected_end_is_an_error() -> None:
-    (report,) = ChildProcess().reports(["inspect", "--no-such-option"])
+def test_an_unexpected_end_is_an_error(tmp_path: Path) -> None:
+    (report,) = InspectionFeed(tmp_path, tmp_path, print).reports(["inspect", "--no-such-option"])
     assert "unrecognized arguments" in report.error or "required" in report.error
 
 

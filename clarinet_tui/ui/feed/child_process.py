@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.runs.inspection_file import INSPECTION_PROCESS, InspectionReport
-from clarinet_tui.ui.feed.poller import Poller
+from clarinet_tui.ui.feed.poller import Poller, Request, Result
 from clarinet_tui.ui.snapshot.snapshot import InspectionProgress, TaskSamples
 from core.config import RunConfig
 from core.errors import describe_error
@@ -24,13 +24,13 @@ DATA_SETTINGS = ("task", "image_size", "fit", "usps_split", "ybars_per_sample", 
 """With the seed, these decide the images and their labels."""
 
 
-class ChildProcess:
+class ProcessFeed(Poller[Request, Result]):
     """Runs one process at a time; `stop` kills it, from any thread, and forbids others."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, post: Callable[[Result], object]) -> None:
+        super().__init__(name, post)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._is_stopped = False
 
     def reports(self, arguments: Sequence[str], content: bytes = b"") -> Iterator[InspectionReport]:
         """Yield what a process reports; an unexpected end is an error, a killed process just ends."""
@@ -39,7 +39,7 @@ class ChildProcess:
             given.write(content)
             given.seek(0)
             with self._lock:
-                if self._is_stopped:
+                if self._stopped.is_set():
                     return
                 process = subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=errors)
                 self._process = process
@@ -69,17 +69,17 @@ class ChildProcess:
             process.kill()
 
     def stop(self) -> None:
-        self._is_stopped = True
+        self._stopped.set()
         self.kill()
+        super().stop()
 
 
-class InspectionFeed(Poller[str, InspectionProgress]):
+class InspectionFeed(ProcessFeed[str, InspectionProgress]):
     """Inspects runs, one after the other, in a process each; `post` is called by its own thread and by `add`."""
 
     def __init__(self, runs_dir: Path, data_dir: Path, post: Callable[[InspectionProgress], object]) -> None:
         super().__init__("inspect", post)
         self._directories = [f"--runs-dir={runs_dir}", f"--data-dir={data_dir}"]
-        self._process = ChildProcess()
         self._waiting: deque[str] = deque()
         self._current = ""
         self.request("inspect")
@@ -97,7 +97,7 @@ class InspectionFeed(Poller[str, InspectionProgress]):
         while self._waiting:
             run = self._current = self._waiting.popleft()
             error = ""
-            for report in self._process.reports([work, f"--run={run}", *self._directories]):
+            for report in self.reports([work, f"--run={run}", *self._directories]):
                 error = report.error or error
                 yield InspectionProgress(run, report.what, report.done, report.total)
             self._current = ""
@@ -107,20 +107,15 @@ class InspectionFeed(Poller[str, InspectionProgress]):
         run, self._current = self._current, ""
         return InspectionProgress(run, error=describe_error(error), has_ended=True)
 
-    def stop(self) -> None:
-        self._waiting.clear()
-        self._process.stop()
-        super().stop()
 
-
-class SamplesFeed(Poller[RunConfig, TaskSamples]):
+class SamplesFeed(ProcessFeed[RunConfig, TaskSamples]):
     """Reads samples of the launch form's first task; a newer request ends an older one's process."""
 
     delay = 0.3
 
     def __init__(self, data_dir: Path, post: Callable[[TaskSamples], object]) -> None:
         super().__init__("samples", post)
-        self._data_dir, self._process = data_dir, ChildProcess()
+        self._data_dir = data_dir
         self.start()
 
     def request(self, config: RunConfig | None) -> None:
@@ -131,18 +126,14 @@ class SamplesFeed(Poller[RunConfig, TaskSamples]):
             wanted = msgspec.structs.replace(RunConfig(), **same, seed=data_seed(config))
         if wanted != self.requested:
             super().request(wanted)
-            self._process.kill()
+            self.kill()
 
     def read(self, config: RunConfig) -> Iterator[TaskSamples]:
         yield TaskSamples(config.task, is_reading=True)
         arguments, content = ["samples", f"--data-dir={self._data_dir}"], msgspec.json.encode(config)
-        for report in self._process.reports(arguments, content):
+        for report in self.reports(arguments, content):
             if report.error or report.pictures:
                 yield TaskSamples(config.task, report.pictures, report.error)
 
     def on_error(self, error: Exception, last: TaskSamples | None) -> TaskSamples:
         return TaskSamples("", error=str(error))
-
-    def stop(self) -> None:
-        self._process.stop()
-        super().stop()
