@@ -13,26 +13,28 @@ from core.errors import InputError
 def common_classes(source: DomainSplits, target: DomainSplits) -> tuple[str, ...]:
     """Return the classes of the source, all that the target may have; files without names count from 0."""
     source_names, target_names = _class_names(source), _class_names(target)
-    if source_names and target_names and not set(target_names) <= set(source_names):
-        only = (
-            (source.origin, set(source_names) - set(target_names)),
-            (target.origin, set(target_names) - set(source_names)),
-        )
-        differences = "; ".join(f"only {origin} has {_format_names(names)}" for origin, names in only if names)
-        raise InputError(f"{source.origin} and {target.origin} have different classes: {differences}")
-    names = source_names or target_names
-    unnamed = [split for domain in (source, target) for split in domain.splits if split.names is None]
-    if names is None:
-        names = tuple(str(number) for number in range(max(split.label_count for split in unnamed)))
-    elif set(names) != {str(number) for number in range(len(names))}:
-        for split in unnamed:
-            if split.label_count:
+    named = source_names or target_names or ()
+    if set(named) != {str(number) for number in range(len(named))}:
+        for split in (*source.splits, *target.splits):
+            if split.names is None and split.label_count:
                 raise InputError(
-                    f"{split.origin}: labels are numbers, but the classes are named {_format_names(set(names))}; "
+                    f"{split.origin}: labels are numbers, but the classes are named {_format_names(set(named))}; "
                     "add an array `classes` with their names"
                 )
+    count = max(split.label_count for split in source.splits)
+    names = source_names or tuple(str(number) for number in range(count))
+    if target_names and not set(target_names) <= set(names):
+        only = ((source.origin, set(names) - set(target_names)), (target.origin, set(target_names) - set(names)))
+        differences = "; ".join(f"only {origin} has {_format_names(names)}" for origin, names in only if names)
+        raise InputError(f"{source.origin} and {target.origin} have different classes: {differences}")
     if len(names) < 2:
         raise InputError(f"{source.train.origin}: labels contain only {len(names)} class; a task needs two or more")
+    for split in target.splits:  # labels of the target measure a model and never change it
+        if split.names is None and split.label_count > len(names):
+            raise InputError(
+                f"{split.origin}: has labels from 0 to {split.label_count - 1}, but the source {source.origin} has "
+                f"{len(names)} classes; use -1 for images of other classes, or name all in an array `classes` of the source"
+            )
     # Neither the journal of a run nor the file of a model can have more classes or other names.
     if len(names) > MAX_CLASSES:
         raise InputError(f"{source.origin}: has {len(names)} classes; at most {MAX_CLASSES} are possible")

@@ -124,6 +124,29 @@ def test_numbered_classes_are_sorted_by_value(tmp_path: Path) -> None:
     assert unnamed.classes == ("0", "1", "2")
 
 
+@pytest.mark.parametrize("largest", [-1, 2, 4])
+def test_the_number_of_classes_is_that_of_the_source(tmp_path: Path, largest: int) -> None:
+    """Labels of the target measure a model and never change it."""
+    save(tmp_path / "a.npz", x=images(5), ybar=np.arange(5))
+    save(tmp_path / "b.npz", x=images(3), y=np.array([-1, largest, -1]))
+    assert load(tmp_path / "a.npz", tmp_path / "b.npz", tmp_path).classes == tuple("01234")
+    save(tmp_path / "named.npz", x=images(5), ybar=np.arange(5), classes=np.array(list("012345678")))
+    save(tmp_path / "c.npz", x=images(3), y=np.array([8, 0, 4]))
+    data = load(tmp_path / "named.npz", tmp_path / "c.npz", tmp_path)
+    assert (len(data.classes), data.target_train.y.tolist()) == (9, [8, 0, 4])
+
+
+def test_an_unnamed_source_may_have_more_classes_than_the_folders_of_the_target_but_not_fewer(tmp_path: Path) -> None:
+    target = picture_folder(tmp_path / "b", ("0", "1", "2"), size=(5, 6))
+    save(tmp_path / "a.npz", x=images(4), ybar=np.arange(4))
+    data = load(tmp_path / "a.npz", target, tmp_path)
+    assert data.classes == tuple("0123")
+    assert "b has no image of 3" in data.notes
+    save(tmp_path / "a.npz", x=images(2), ybar=np.arange(2))
+    with pytest.raises(InputError, match=r"have different classes: only .*b has 2"):
+        load(tmp_path / "a.npz", target, tmp_path)
+
+
 def test_classes_match_by_name_not_by_number(tmp_path: Path) -> None:
     names = np.array(["zebra", "ant", "cow"])
     save(tmp_path / "a" / "train.npz", x=images(3), y=np.array([0, 1, 2]), ybar=np.array([1, 2, 0]), classes=names)
@@ -178,7 +201,21 @@ BAD_PAIRS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         arrays(2),
         "ybar: label 5 of image 1 is out of range; there are 2 classes",
     ),
-    (arrays(2, ybar=[[1, 0], [0, 1]]), arrays(3, y=[0, 1, 3]), "ybar: expected a column for each of 4 classes, got 2"),
+    (
+        arrays(2, ybar=[[1, 0], [0, 1]]),
+        arrays(3, y=[0, 1, 3]),
+        r"b/train.npz: has labels from 0 to 3, but the source .*a has 2 classes; use -1 for images of other",
+    ),
+    (
+        arrays(5, ybar=[0, 1, 2, 3, 4]),
+        arrays(3, y=[8, 0, 4]),
+        "b/train.npz: has labels from 0 to 8, but the source .*a",
+    ),
+    (
+        arrays(2, ybar=[[1, 0], [0, 1]]),
+        arrays(3, ybar=[0, 1, 2]),
+        "b/train.npz: has labels from 0 to 2, but the source",
+    ),
     (arrays(3, y=[0, 2, 0]), {}, "a/train.npz: the source has no image of class 1"),
     (arrays(3), {}, "the source has no labels; give complementary labels"),
     (arrays(2, y=[0, 0]), arrays(2), "labels contain only 1 class; a task needs two or more"),
