@@ -46,7 +46,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("show.show", "Show one run: progress, results, settings and failure."),
         "logs": ("logs.logs", "Print or follow the log of a run."),
         "metrics": ("metrics.metrics", "Print the metrics of a run as a table, CSV or JSON."),
-        "sql": ("sql.sql", "Query the history with SQL, read-only."),
+        "sql": ("metrics.sql", "Query the history with SQL, read-only."),
         "export": ("export.export", "Export runs as CSV, for TensorBoard, or for another machine."),
         "import": ("export.import_", "Import an archive of runs from another machine."),
         "reindex": ("reindex.reindex", "Rebuild the history from the run directories."),
