@@ -435,6 +435,8 @@ def convert_settings(settings: Mapping[str, Any], source: str, own: Sequence[Set
     if not config.own:
         config = msgspec.structs.replace(config, own=UNSET)
     for name, value in setting_values(config).items():
+        if name not in specs and not is_own_name(name):
+            raise InputError(f"{source}: {name}: no such setting")
         wanted = describe_type(specs[name]) if name in specs else "a number, a text, true or false"
         limit = _storage_limit(value) if isinstance(value, bool | int | float | str) else ""
         if limit is not None:

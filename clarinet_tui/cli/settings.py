@@ -1,55 +1,61 @@
 """`clarinet settings`, `methods`, `tasks` and `presets`: what can be chosen, and what each choice means."""
 
-from collections.abc import Sequence
-from difflib import get_close_matches
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from typer import Argument
+from typer import Argument, Option
 
-from clarinet_tui.cli.completion import setting_names_only
+from clarinet_tui.cli.completion import method_names, setting_names_only
 from clarinet_tui.cli.options import DATA, DataDir, Json, Jsonl
-from clarinet_tui.cli.output import make_console, print_json_rows, print_table, quiet_pipe
+from clarinet_tui.cli.output import make_console, print_json_rows, print_table, quiet_pipe, warn
 from clarinet_tui.tables.table import Column, make_table
 from clarinet_tui.text import format_setting
-from core.config import describe_type, setting_specs
+from core.config import (
+    OWN,
+    SettingSpec,
+    Tag,
+    describe_type,
+    flatten_settings,
+    own_specs,
+    setting_specs,
+    setting_values,
+    settings_tagged,
+    similar_names,
+)
 from core.errors import InputError
-from core.methods import METHODS
+from core.methods import METHODS, find_method, plugin_problems
 from core.methods import methods as all_methods
 from core.presets import PRESETS
 from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
+
+Defaults = Mapping[str, Mapping[str, Any]]
+"""The value of each setting by preset."""
 
 
 def settings(
     name: Annotated[
         str | None, Argument(metavar="NAME", help="One setting, or part of names.", autocompletion=setting_names_only)
     ] = None,
+    method: Annotated[str | None, Option(help="Show the defaults of this method.", autocompletion=method_names)] = None,
     json: Json = False,
     jsonl: Jsonl = False,
 ) -> None:
     """List every setting with its meaning, type and defaults.
 
-    The defaults are those of clarinet on the offline task, by preset; methods and tasks may change them.
+    The defaults are those of clarinet on the offline task, by preset; tasks may change them. A setting that clarinet
+    does not have is listed with the first method that has it. --method shows the defaults of another method.
 
-    Example: clarinet settings lambda_horizon
+    Example: clarinet settings teacher_threshold --method basset
     """
-    specs = setting_specs()
-    named = [spec for spec in specs if spec.name == name]
-    found = named or [spec for spec in specs if name is None or name.lower() in spec.name]
+    fixed = flatten_settings(find_method(method).fixed) if method else {}
+    every = [(spec, [method] if method else _users(spec)) for spec in _every_setting(method)]
+    named = [(spec, users) for spec, users in every if spec.name == name]
+    found = named or [(spec, users) for spec, users in every if name is None or name.lower() in spec.name]
     if not found:
-        near = get_close_matches(name or "", [spec.name for spec in specs], n=1)
-        raise InputError(f"settings: no setting {name!a}" + (f"; did you mean {near[0]}?" if near else ""))
-    configs = {preset: resolve(preset=preset) for preset in PRESETS}
-    rows: list[dict[str, Any]] = [
-        {
-            "name": spec.name,
-            "type": describe_type(spec.type),
-            "description": spec.description,
-            "defaults": {preset: attrgetter(spec.name)(config) for preset, config in configs.items()},
-        }
-        for spec in found
-    ]
+        raise InputError(f"settings: {_unknown(name or '', method)}")
+    defaults = {user: _defaults(user) for user in {user for _, users in found for user in users}}
+    rows = [_setting_row(spec, users, defaults) for spec, users in found]
     with quiet_pipe():
         if json or jsonl:
             print_json_rows(rows, lines=jsonl)
@@ -58,15 +64,75 @@ def settings(
 
         console = make_console(100)
         for row in rows:
-            values = {preset: format_setting(value) for preset, value in row["defaults"].items()}
-            same = len(set(values.values())) == 1
-            text = next(iter(values.values())) if same else ", ".join(f"{key} {text}" for key, text in values.items())
+            word = "always" if row["name"] in fixed else "default:"
+            if row["method"] not in ("clarinet", method):
+                word = f"default with {row['method']}:"
             console.print(Text.assemble((row["name"], "bold"), f"  {row['description']}"))
-            console.print(Text(f"    {row['type']}; default: {text}", style="dim"))
+            console.print(Text(f"    {row['type']}; {word} {_format_defaults(row['defaults'])}", style="dim"))
+            if named:
+                others: dict[str, list[str]] = {}
+                for other, values in row["other_defaults"].items():
+                    others.setdefault(_format_defaults(values), []).append(other)
+                for text, names in others.items():
+                    console.print(Text(f"    {', '.join(names)}: {text}", style="dim"))
+
+
+def _every_setting(method: str | None = None) -> list[SettingSpec]:
+    """Return the settings of a method, or of all: one that two methods declare differently is there twice."""
+    every = list(setting_specs())
+    for other in all_methods().values():
+        every += [spec for spec in own_specs(other.settings) if spec not in every]
+    return [spec for spec in every if method is None or method in _users(spec)]
+
+
+def _users(spec: SettingSpec) -> list[str]:
+    """Return the methods that have a setting."""
+    if spec.name.startswith(OWN):
+        return [name for name, method in all_methods().items() if spec in own_specs(method.settings)]
+    if spec.name in settings_tagged(Tag.BASSET):
+        return [name for name, method in all_methods().items() if method.preset_table == "basset"]
+    return list(all_methods())
+
+
+def _unknown(name: str, method: str | None) -> str:
+    """Return why a setting is not listed."""
+    users = [user for spec in _every_setting() if spec.name == name for user in _users(spec)]
+    if method and users:
+        return f"{method} does not use {name}; {users[0]} does"
+    near = similar_names(name, [spec.name for spec in _every_setting(method)])
+    return f"no setting {name!a}" + (f"; did you mean {near}?" if near else "")
+
+
+def _defaults(method: str) -> Defaults:
+    values = {preset: setting_values(resolve(preset=preset, method=method)) for preset in PRESETS}
+    return {name: {preset: values[preset][name] for preset in PRESETS} for name in values["paper"]}
+
+
+def _setting_row(spec: SettingSpec, methods: Sequence[str], defaults: Mapping[str, Defaults]) -> dict[str, Any]:
+    """Return the setting with the defaults of the first method, and those of others that differ."""
+    first, *others = methods
+    values = {method: defaults[method][spec.name] for method in methods}
+    return {
+        "name": spec.name,
+        "type": describe_type(spec.type),
+        "description": spec.description,
+        "defaults": values[first],
+        "method": first,
+        "other_defaults": {method: values[method] for method in others if values[method] != values[first]},
+    }
+
+
+def _format_defaults(values: Mapping[str, Any]) -> str:
+    texts = {preset: format_setting(value) for preset, value in values.items()}
+    if len({*texts.values()}) == 1:
+        return texts["paper"]
+    return ", ".join(f"{preset} {text}" for preset, text in texts.items())
 
 
 def methods(json: Json = False, jsonl: Jsonl = False) -> None:
     """List the methods, also those of plug-ins.
+
+    A plug-in that cannot be used is named with the cause.
 
     Example: clarinet methods
     """
@@ -78,11 +144,14 @@ def methods(json: Json = False, jsonl: Jsonl = False) -> None:
             "stages": [stage.name for stage in spec.stages],
             "plugin": spec.name not in METHODS,
             "fixed": dict(spec.fixed),
+            "settings": [own.name for own in own_specs(spec.settings)],
             "description": spec.description,
         }
         for spec in all_methods().values()
     ]
     _output(rows, ("name", "family", "description"), json, jsonl)
+    for problem in plugin_problems():
+        warn(problem)
 
 
 def tasks(json: Json = False, jsonl: Jsonl = False, data_dir: DataDir = DATA) -> None:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
-from core.config import setting_specs
+from core.config import Tag, setting_specs, settings_tagged
 from core.errors import InputError
 from core.methods import METHODS
 from core.presets import PRESETS
@@ -19,7 +19,8 @@ from tests.support.histories import make_run, open_history, write_events
 ROW = (
     "id state method task seed preset name device host stage epoch epochs_total iteration iterations_total "
     "target_accuracy source_accuracy pseudo_label_accuracy seconds created started ended label_hash family error "
-    "tags alarms note notes iterations_given seconds_left problems hardware gpu_memory gpu_use memory energy"
+    "tags alarms note notes iterations_given seconds_left problems hardware gpu_memory gpu_use memory energy "
+    "version git_commit"
 )
 DETAILS = "config changed command attempts open_alarms damaged events_tail selected_without_labels"
 
@@ -58,6 +59,32 @@ def test_every_setting_has_a_sentence_a_type_and_defaults() -> None:
     refused = run("settings", "epocs").exception
     assert isinstance(refused, InputError)
     assert str(refused) == "settings: no setting 'epocs'; did you mean epochs?"
+
+
+def test_defaults_are_those_of_the_method() -> None:
+    (of_basset,) = rows("settings", "teacher_threshold")
+    assert (of_basset["method"], {*of_basset["defaults"].values()}) == ("basset", {0.95})
+    assert rows("settings", "teacher_threshold", "--method", "basset") == [of_basset]
+    assert "default with basset: 0.95" in run("settings", "teacher_threshold").stdout
+    assert "default: 0.95" in run("settings", "teacher_threshold", "--method", "fwd+basset").stdout
+    assert "always 1" in run("settings", "scatter", "--method", "clarinet-no-t").stdout
+    assert "default: 0.5\n    clarinet-no-t, gac+dan, gac+dann, " in run("settings", "scatter").stdout
+    assert rows("settings", "scatter")[0]["other_defaults"]["gac+dan"]["paper"] == 1.0
+    of_clarinet = {row["name"] for row in rows("settings", "--method", "clarinet")}
+    assert {spec.name for spec in setting_specs()} - of_clarinet == settings_tagged(Tag.BASSET)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lr"], "no setting 'lr'; did you mean classifier_rate or discriminator_rate?"),
+        (["wd"], "no setting 'wd'; did you mean weight_decay?"),
+        (["teacher_threshold", "--method", "gac"], "gac does not use teacher_threshold; basset does"),
+        (["wd", "--method", "basset"], "no setting 'wd'; did you mean weight_decay?"),
+    ],
+)
+def test_other_names_and_settings_of_other_methods_are_explained(arguments: list[str], message: str) -> None:
+    assert str(run("settings", *arguments).exception) == f"settings: {message}"
 
 
 def test_methods_tasks_and_presets(folder: Path) -> None:

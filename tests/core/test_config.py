@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.config import (
+    OTHER_NAMES,
     RunConfig,
     Stage1,
     Tag,
@@ -139,6 +140,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"compile": 1}, "run.toml: compile: expected true or false, got 1"),
     ({"epoch": 3}, "run.toml: epoch: no such setting; did you mean epochs?"),
     ({"zzz": 3}, "run.toml: zzz: no such setting"),
+    ({"lr": 3}, "run.toml: lr: no such setting; did you mean classifier_rate or discriminator_rate?"),
+    ({"optim": "sgd"}, "run.toml: optim: no such setting; did you mean optimizer?"),
+    ({"num_epochs": 3}, "run.toml: num_epochs: no such setting; did you mean epochs?"),
+    ({"own": 3}, "run.toml: own: expected a table, got 3"),
+    ({"own": {"temperature": 3}}, "run.toml: own.temperature: no such setting; clarinet has none of its own"),
     ({"stage1": 3}, "run.toml: stage1: expected a table, got 3"),
     ({"stage1": {"epochs": -1}}, "run.toml: stage1.epochs: expected an integer ≥ 1, got -1"),
     ({"stage1": {"epoch": 3}}, "run.toml: stage1.epoch: no such setting; did you mean stage1.epochs?"),
@@ -183,6 +189,12 @@ def test_error_of_a_wrong_value_names_the_setting(name: str) -> None:
         assert len(message.splitlines()) == 1
 
 
+def test_names_from_elsewhere_are_answered_with_settings() -> None:
+    for other, ours in OTHER_NAMES.items():
+        assert other not in NAMES
+        assert {*ours.split(" or ")} <= {*NAMES}, other
+
+
 JUNK = st.recursive(
     st.none()
     | st.booleans()
@@ -196,7 +208,7 @@ JUNK = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(NAMES) | st.text(), JUNK, max_size=4))
+@given(st.dictionaries(st.sampled_from([*NAMES, "own"]) | st.text(), JUNK, max_size=4))
 def test_arbitrary_settings_are_valid_or_an_input_error(junk: dict[str, Any]) -> None:
     settings: dict[str, Any] = {}
     for name, content in junk.items():
