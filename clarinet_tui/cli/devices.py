@@ -177,6 +177,7 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> Iterator[checks.C
     yield checks.check_torch(find_torch(), sum(device.is_gpu for device in devices))
     if deep:
         yield checks.check_torch_works()
+    yield from checks.check_plugins()
     yield checks.check_devices(devices)
     yield checks.check_data(data_dir)
     yield checks.check_free_space(runs_dir)

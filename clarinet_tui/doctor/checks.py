@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from clarinet_tui.slurm.commands import SlurmError, call, list_partitions
 from clarinet_tui.slurm.jobs import JOB_LOCK, read_jobs
 from clarinet_tui.text import format_count
 from core.errors import InputError
+from core.methods import METHODS, methods, plugin_problems
 
 Verdict = Literal["good", "warning", "bad"]
 MIN_TERMINAL = (80, 24)
@@ -111,6 +112,14 @@ def check_torch_works(
         return CheckResult(name, "bad", f"fails: {error}", advice)
     torch: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
     return CheckResult(name, "good", f"{torch['version']} computes on {', '.join(torch['devices'])}")
+
+
+def check_plugins() -> Iterator[CheckResult]:
+    """Name the methods of plug-ins, and the plug-ins that cannot be used; nothing if none is installed."""
+    for problem in plugin_problems():
+        yield CheckResult("plug-ins", "warning", problem, "repair or uninstall it; all other methods work")
+    if added := [name for name in methods() if name not in METHODS]:
+        yield CheckResult("plug-ins", "good", f"{format_count(len(added), 'method')}: {', '.join(added)}")
 
 
 def check_devices(devices: Sequence[Device]) -> CheckResult:
