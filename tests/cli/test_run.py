@@ -8,12 +8,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.support import forked_python
 from tests.support.cli import CLARINET, cli_environment
-from tests.support.tiny import tiny_images
+from tests.support.workers import make_task
 
 SHORT = ["--preset", "smoke", "--set", "batch_size=8", "--set", "source_size=0", "--set", "threads=1"]
 
@@ -23,12 +22,7 @@ def folder(tmp_path: Path) -> Path:
     """Two domains of own data, the source with complementary labels only, and a foreign package named `core`."""
     (tmp_path / "core").mkdir()
     (tmp_path / "core" / "__init__.py").write_text("raise RuntimeError('the wrong core')")
-    for name, seed, shift in (("photos", 1, 0), ("scans", 3, 2)):
-        (tmp_path / name).mkdir()
-        for split, count in (("train", 40), ("test", 20)):
-            images = tiny_images(count, seed, shift, labelled=name == "photos")
-            arrays = {"x": images.x} | ({"y": images.y} if images.ybar is None else {"ybar": images.ybar})
-            np.savez(tmp_path / name / f"{split}.npz", **arrays)
+    make_task(tmp_path, true_labels=False)
     return tmp_path
 
 

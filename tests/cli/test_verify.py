@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from clarinet_tui.cli import verify as cli
-from clarinet_tui.cli.main import app
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.verify.comparison import Replay
 from core.errors import InputError
 from tests.support import forked_python
+from tests.support.cli import invoke
 from tests.support.events import started, step
 from tests.support.forked_python import run_worker
 from tests.support.histories import make_run, write_events
@@ -49,7 +49,7 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def verify(runs: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(app, ["verify", *arguments, "--runs-dir", str(runs), "--data-dir", str(runs / "data")])
+    return invoke(runs, "verify", *arguments, "--data-dir", str(runs / "data"))
 
 
 def test_run_agrees_exactly_with_itself(runs: Path) -> None:

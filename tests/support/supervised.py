@@ -115,7 +115,8 @@ def make_fault_run(runs_dir: Path, name: str, behaviour: str = "", **settings: A
 
 def enqueue_directly(*runs: RunDirectory, **fields: Any) -> None:
     """Add runs to the queue without starting a supervisor."""
-    defaults = {"working_directory": str(runs[0].runs_dir), "data_dir": str(runs[0].runs_dir), "device": "cpu"} | fields
+    folder = str(runs[0].runs_dir.absolute())
+    defaults = {"working_directory": folder, "data_dir": folder, "device": "cpu"} | fields
     entries = [QueueEntry(id=run.id, **defaults) for run in runs]
     update_queue(runs[0].runs_dir, lambda queue: queue.with_entries([*queue.entries, *entries]))
 

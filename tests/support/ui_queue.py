@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.queue.queue_file import QueueEntry, read_queue, update_queue
+from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.runs.directory import RunDirectory
 from core.resolve import resolve
 from tests.support.nvml import ELSEWHERE, install_standin
+from tests.support.supervised import enqueue_directly
 from tests.support.ui_runs import NOW
 
 GIB = 1 << 30
@@ -26,9 +27,8 @@ def fill_queue(runs_dir: Path, *names: str, paused: bool = True, device: str = "
         config = resolve(preset="smoke", seed=seed, method="clarinet" if seed % 2 else "gac+dan", device=device)
         when = datetime.fromtimestamp(NOW - 60 * seed, UTC)
         runs.append(RunDirectory.create(runs_dir, config, id=name, now=when))
-    folder = str(runs_dir.absolute())
-    entries = [QueueEntry(id=run.id, device=device, working_directory=folder, data_dir=folder) for run in runs]
-    update_queue(runs_dir, lambda queue: queue.with_entries([*queue.entries, *entries]).with_paused(paused))
+    update_queue(runs_dir, lambda queue: queue.with_paused(paused))
+    enqueue_directly(*runs, device=device)
     return runs
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clarinet_tui.history.queries import RunRow
-from clarinet_tui.queue.queue_file import QueueEntry, update_queue
+from clarinet_tui.queue.queue_file import update_queue
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.state import RunState
@@ -16,6 +16,7 @@ from core.events import Alarmed, Event, Sampled, StageStarted, Started
 from core.methods import find_method
 from tests.support.events import end_events, epoch_events, pseudo_labels, started
 from tests.support.histories import make_run, write_events
+from tests.support.supervised import enqueue_directly
 from tests.support.trained_runs import make_trained_run
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC).timestamp()
@@ -183,10 +184,8 @@ def board_runs(runs_dir: Path) -> None:
     make_trained_run(runs_dir, "cmu4", [61.5], seed=4, task="M->U", end="running")
     make_trained_run(runs_dir, "csm1", [55.5], seed=1, task="S->M", end="running")
     make_trained_run(runs_dir, "own1", [70.0], seed=1, task="Y->D", preset="quick")
-    waiting = make_run(runs_dir, "csm2", seed=2, task="S->M")
-    folder = str(runs_dir.absolute())
-    entry = QueueEntry(id=waiting.id, device="auto", working_directory=folder, data_dir=folder)
-    update_queue(runs_dir, lambda queue: queue.with_entries([*queue.entries, entry]).with_paused(True))
+    update_queue(runs_dir, lambda queue: queue.with_paused(True))
+    enqueue_directly(make_run(runs_dir, "csm2", seed=2, task="S->M"), device="auto")
 
 
 def raise_alarm(directory: RunDirectory, kind: str = "collapse", iteration: int = 50, *, over: bool = False) -> None:
