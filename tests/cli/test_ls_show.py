@@ -11,20 +11,8 @@ from clarinet_tui.cli.lookup import progress_line
 from clarinet_tui.runs.annotations import add_tag
 from core.events import Alarmed, Failed, Finished
 from tests.support.cli import invalid, invoke, invoke_json, run_clarinet
-from tests.support.events import evaluation, resumed, started, step
+from tests.support.events import evaluation, started, step
 from tests.support.histories import make_run, open_history, write_events, write_lock
-
-
-def test_damaged_history_is_rebuilt_by_reindex(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "runs")
-    write_events(run, [started(), step(1), step(2), resumed(1), step(2)])
-    before = run_clarinet(tmp_path, "ls", "--json").stdout
-    assert run.id in before
-    (tmp_path / "runs" / "clarinet.db").write_bytes(b"garbage" * 1000)
-    failed = run_clarinet(tmp_path, "ls")
-    assert (failed.returncode, "clarinet reindex" in failed.stderr) == (2, True)
-    assert run_clarinet(tmp_path, "reindex").returncode == 0
-    assert run_clarinet(tmp_path, "ls", "--json").stdout == before
 
 
 def test_progress_is_written_to_a_terminal_after_a_second_and_cleared(

@@ -19,6 +19,13 @@ from clarinet_tui.ui.text.board import (
 from tests.support.trained_runs import make_trained_run, read_runs
 from tests.support.ui_runs import board_runs
 
+PAPER = (
+    "83.7±0.9 5/5 | paper 83.7",
+    "50.0±63.6 2/5 | paper 71.7",
+    "91.5±0.7 2/5▸✗ | paper 94.5",
+    "55.5…    0/5▸◦ | paper 63.1",
+)
+
 
 @pytest.fixture
 def board(tmp_path: Path) -> Board:
@@ -41,24 +48,21 @@ def titles_of(shown: BoardLayout) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("width", "complete", "spread", "unfinished"),
+    ("width", "complete", "spread", "unfinished", "running"),
     [
-        (80, " 83.7±0.9|83.7", " 50.0 2/5|71.7", " 91.5 2/5|94.5▸"),
-        (120, " 83.7±0.9 5/5|83.7", " 50.0±63.6 2/5|71.7", " 91.5±0.7 2/5▸✗|94.5"),
-        (140, " 83.7±0.9 5/5|83.7 +0.0", " 50.0±63.6 2/5|71.7 -21.7", " 91.5±0.7 2/5▸✗|94.5 -3.0"),
-        (160, " 83.7±0.9 5/5 | paper 83.7", " 50.0±63.6 2/5 | paper 71.7", " 91.5±0.7 2/5▸✗ | paper 94.5"),
-        (
-            200,
-            " 83.7±0.9 5/5 | paper 83.7 +0.0",
-            " 50.0±63.6 2/5 | paper 71.7 -21.7",
-            " 91.5±0.7 2/5▸✗ | paper 94.5 -3.0",
-        ),
+        (80, "83.7±0.9|83.7", "50.0 2/5|71.7", "91.5 2/5|94.5▸", "55.5…0/5|63.1▸"),
+        (120, "83.7±0.9 5/5|83.7", "50.0±63.6 2/5|71.7", "91.5±0.7 2/5▸✗|94.5", "55.5…    0/5▸◦|63.1"),
+        (140, "83.7±0.9 5/5|83.7 +0.0", "50.0±63.6 2/5|71.7 -21.7", "91.5±0.7 2/5▸✗|94.5 -3.0", "55.5…    0/5▸◦|63.1"),
+        (160, *PAPER),
+        (200, PAPER[0] + " +0.0", PAPER[1] + " -21.7", PAPER[2] + " -3.0", PAPER[3]),
     ],
 )
-def test_a_cell_shows_as_much_as_fits(board: Board, width: int, complete: str, spread: str, unfinished: str) -> None:
+def test_a_cell_shows_as_much_as_fits(
+    board: Board, width: int, complete: str, spread: str, unfinished: str, running: str
+) -> None:
     shown = layout_board(board, width, 24)
-    texts = [cell_text(row_of(shown, 0, task), 4) for task in ("U->M", "M->m", "M->U")]
-    assert texts == [complete, spread, unfinished]
+    texts = [cell_text(row_of(shown, 0, task), 4) for task in ("U->M", "M->m", "M->U", "S->M")]
+    assert texts == [f" {text}" for text in (complete, spread, unfinished, running)]
 
 
 def test_nothing_is_cut_in_the_middle(board: Board) -> None:

@@ -44,22 +44,6 @@ async def test_an_empty_history_shows_the_paper_and_the_first_step(
             assert text in screen_text(app)
 
 
-@pytest.mark.parametrize(
-    ("width", "cells"),
-    [
-        (80, ("83.7±0.9|83.7 ", "91.5 2/5|94.5▸", "55.5…0/5|63.1▸")),
-        (150, ("83.7±0.9 5/5|83.7 +0.0 ", "91.5±0.7 2/5▸✗|94.5 -3.0 ", "55.5…    0/5▸◦|63.1 ")),
-        (160, ("83.7±0.9 5/5 | paper 83.7 ", "91.5±0.7 2/5▸✗ | paper 94.5 ", "55.5…    0/5▸◦ | paper 63.1 ")),
-        (200, ("83.7±0.9 5/5 | paper 83.7 +0.0 ", "91.5±0.7 2/5▸✗ | paper 94.5 -3.0 ", "55.5…    0/5▸◦ | paper 63.1 ")),
-    ],
-)
-async def test_cells_show_mean_seeds_states_and_difference(runs_dir: Path, width: int, cells: tuple[str, ...]) -> None:
-    board_runs(runs_dir)
-    async with open_board(runs_dir, size=(width, 48)) as (app, _):
-        for text in (*cells, "smoke 22", "quick 1", "Ablations"):
-            assert text in screen_text(app)
-
-
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_detail_of_the_cell_under_the_cursor(runs_dir: Path, size: tuple[int, int]) -> None:
     board_runs(runs_dir)
