@@ -38,14 +38,15 @@ def on_page_content(html: str, **_: Any) -> str:
 
 def commands_text() -> str:
     """Return every command with its description, example, arguments and options."""
-    commands: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+    root: Any = get_command(app)
     lines: list[str] = []
     for title, names in GROUPS.items():
         lines += ["", f"## {title}"]
         for name in names:
-            lines += _describe(f"clarinet {name}", commands[name])
-            for nested, command in getattr(commands[name], "commands", {}).items():
-                lines += _describe(f"clarinet {name} {nested}", command)
+            command = root.get_command(None, name)
+            lines += _describe(f"clarinet {name}", command)
+            for nested, subcommand in getattr(command, "commands", {}).items():
+                lines += _describe(f"clarinet {name} {nested}", subcommand)
     return "\n".join(lines) + "\n"
 
 

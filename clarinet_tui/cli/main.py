@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -81,39 +81,29 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 """Each command under its heading in `clarinet --help`: where it is in this package, and the first line of its help."""
-
-
 PLACES = {name: place for group in GROUPS.values() for name, (place, _) in group.items()}
 
 
-class LazyCommands(Mapping[str, Any]):
-    """The commands by name. One that is asked for is imported: a command starts without the modules of the others."""
+class GroupedCommands(TyperGroup):
+    """Imports a command when it is asked for, so that it starts without the modules of the others.
 
-    def __getitem__(self, name: str) -> Any:
-        module, _, attribute = PLACES[name].partition(".")
+    Lists the commands under headings in plain text: importing Rich for its panels nearly doubles the time.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = dict.fromkeys(PLACES)  # type: ignore[assignment]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in PLACES:
+            return None
+        module, _, attribute = PLACES[cmd_name].partition(".")
         command = getattr(import_module(f"clarinet_tui.cli.{module}"), attribute)
         if isinstance(command, typer.Typer):
             return typer.main.get_group(command)
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(name)(with_options(command))
+        alone.command(cmd_name)(with_options(command))
         return typer.main.get_command(alone)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(PLACES)
-
-    def __len__(self) -> int:
-        return len(PLACES)
-
-
-class GroupedCommands(TyperGroup):
-    """Lists the commands under headings in plain text: importing Rich for its panels nearly doubles the time."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.commands: Mapping[str, Any] = LazyCommands()  # type: ignore[assignment]
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, self.commands))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -9,8 +10,8 @@ from typer.testing import CliRunner
 
 from clarinet_tui.cli.main import GROUPS, app
 
-ROOT = get_command(app)
-COMMANDS: dict[str, object] = ROOT.commands  # type: ignore[attr-defined]
+ROOT: Any = get_command(app)
+COMMANDS: dict[str, object] = {name: ROOT.get_command(None, name) for name in ROOT.list_commands(None)}
 
 
 def help_text(*arguments: str) -> str:

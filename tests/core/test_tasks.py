@@ -3,6 +3,7 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -109,7 +110,8 @@ def test_commands_of_the_documentation_resolve(line: str, tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     program, _, *words = shlex.split(line, comments=True)
     assert program == "clarinet"
-    command = typer.main.get_group(app).commands["run"]
+    root: Any = typer.main.get_group(app)
+    command = root.get_command(None, "run")
     given = command.make_context("run", [word.replace("$n", "1") for word in words]).params
     flags = {name: given[name] for name in ("method", "task", "seed", "device", "preset", "epochs")}
     chosen = {name: flag for name, flag in flags.items() if flag is not None}
