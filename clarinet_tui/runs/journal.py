@@ -26,7 +26,7 @@ MAX_INTEGER = 2**53
 MAX_COLUMNS = 1000
 RESERVED = frozenset({"step", "damaged"})
 """Names of iterations, which are arrays, and of rows for unreadable lines."""
-NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+NON_FINITE = frozenset({"nan", "inf", "-inf"})
 Integer = Annotated[int, msgspec.Meta(ge=-MAX_INTEGER, le=MAX_INTEGER)]
 Number = float | Literal["nan", "inf", "-inf"]
 Names = Sequence[str]
@@ -79,17 +79,13 @@ class IterationFormatter:
 def _format_number(value: float | None) -> str:
     if value is None:
         return "null"
-    return f"{value:.9g}" if math.isfinite(value) else f'"{_non_finite_name(value)}"'
-
-
-def _non_finite_name(value: float) -> str:
-    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return f"{value:.9g}" if math.isfinite(value) else f'"{value}"'
 
 
 def encode_non_finite(value: Any) -> Any:
     """Replace NaN and the infinities, which JSON does not have, by "nan", "inf" and "-inf"."""
     if isinstance(value, float) and not math.isfinite(value):
-        return _non_finite_name(value)
+        return str(value)
     if isinstance(value, dict):
         return {key: encode_non_finite(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -194,7 +190,7 @@ def is_integer(value: Any) -> bool:
 
 def parse_number(value: Any) -> Any:
     """Return the float of the texts "nan", "inf" and "-inf", and any other value as it is."""
-    return NON_FINITE.get(value, value) if isinstance(value, str) else value
+    return float(value) if isinstance(value, str) and value in NON_FINITE else value
 
 
 def is_confusion_matrix(matrix: Any) -> bool:

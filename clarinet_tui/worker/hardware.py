@@ -26,8 +26,6 @@ STOP_SECONDS = 5.0
 """How long the end of a run waits for the last sample: a driver may hang."""
 CONTEXT_BYTES = 512 << 20
 """What a process uses on a GPU beside torch's memory, where the driver does not list it."""
-Position = Callable[[], tuple[int, float]]
-"""Returns the last iteration and the training time so far."""
 
 
 def loaded_torch() -> Any:
@@ -111,10 +109,10 @@ class HardwareSampler:
         device: str,
         gpu: Device | None,
         record: Callable[[Sampled], None],
-        position: Position,
+        position: Callable[[], tuple[int, float]],
         interval: float = 10.0,
     ) -> None:
-        """`gpu` is the state of the GPU at the start of the attempt."""
+        """`gpu` is its state at the start of the attempt; `position` returns the iteration and the training time."""
         self.gpu_memory_peak: int | None = None
         """The most bytes that the run has used on its GPU."""
         self._device, self._record, self._position, self._interval = device, record, position, interval
