@@ -46,15 +46,8 @@ def table(
     """
     if standalone and format != "latex":
         raise InputError("--standalone: needs --format latex")
-    board = make_board(
-        open_records(runs_dir),
-        " ".join(words or ()),
-        rule=select,
-        preset=preset,
-        seeds=seeds,
-        mix=mix,
-        by_commit=by_commit,
-    )
+    records, query = open_records(runs_dir), " ".join(words or ())
+    board = make_board(records, query, rule=select, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit)
     with quiet_pipe():
         if format == "terminal":
             from rich.console import Console
