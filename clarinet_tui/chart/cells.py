@@ -1,6 +1,6 @@
 """A grid of characters, each with a style number, and the characters that draw several dots in a cell."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -120,14 +120,12 @@ class CellGrid:
     def text(self) -> list[str]:
         return [self.codes[row].tobytes().decode("utf-32-le") for row in range(self.height)]
 
-    def spans(self) -> list[list[tuple[str, int]]]:
-        """Return the spans of equal style in each row; a blank extends the span before it."""
+    def spans(self) -> Iterator[list[tuple[str, int]]]:
+        """Yield the spans of equal style in each row; a blank extends the span before it."""
         columns = np.where((self.codes != SPACE) | (self.styles == POINTER), np.arange(self.width), 0)
         last_drawn = np.maximum.accumulate(columns, axis=1) if self.width else columns
         styles = np.take_along_axis(self.styles, last_drawn, axis=1)
         styles = np.where(styles == POINTER, self.styles, styles).astype(np.intp) + TINT * self.tints
-        rows = []
         for text, row in zip(self.text(), styles, strict=True):
             cuts = [0, *(np.flatnonzero(row[1:] != row[:-1]) + 1).tolist(), self.width]
-            rows.append([(text[a:b], int(row[a])) for a, b in pairwise(cuts) if b > a])
-        return rows
+            yield [(text[a:b], int(row[a])) for a, b in pairwise(cuts) if b > a]

@@ -6,7 +6,7 @@ The last need a terminal with sixel or kitty's graphics, and textual-image.
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import Any
@@ -65,22 +65,20 @@ def picture_grid(pictures: Sequence[CaptionedImage], width: int, *, colour: bool
     return Text("\n").join(lines[:-1])
 
 
-def caption_lines(captions: Sequence[Sequence[str]], columns: int) -> list[Text]:
+def caption_lines(captions: Sequence[Sequence[str]], columns: int) -> Iterator[Text]:
     """Return the captions of pictures that are side by side, each of them cut to `columns`."""
     return _join_cells([[Text(printable(caption)) for caption in texts] for texts in captions], columns)
 
 
-def _join_cells(cells: Sequence[Sequence[Text]], columns: int) -> list[Text]:
-    """Return lines of cells side by side, cut to `columns`; a cell with fewer lines ends with empty ones."""
-    lines = []
+def _join_cells(cells: Sequence[Sequence[Text]], columns: int) -> Iterator[Text]:
+    """Yield lines of cells side by side, cut to `columns`; a cell with fewer lines ends with empty ones."""
     for parts in zip_longest(*cells):
         padded = [part or Text() for part in parts]
         for part in padded:
             part.truncate(columns, overflow="ellipsis", pad=True)
         line = Text(" " * GAP).join(padded)
         line.rstrip()
-        lines.append(line)
-    return lines
+        yield line
 
 
 def pixel_picture(image: NDArray[np.uint8], columns: int, rows: int) -> Any | None:

@@ -1,6 +1,7 @@
 """What a run's model makes of its own data: features of both domains, calibration, and pictures that it gets wrong."""
 
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -55,8 +56,8 @@ class Inspector:
             maps=tuple(self.feature_maps("pca")),
         )
 
-    def feature_maps(self, projection: Projection) -> list[FeatureMap]:
-        """Return maps of the start, of the end of the warm-up if its weights were kept, and of the end."""
+    def feature_maps(self, projection: Projection) -> Iterator[FeatureMap]:
+        """Yield maps of the start, of the end of the warm-up if its weights were kept, and of the end."""
         sets = (self.data.source_test or self.data.source_train, self.data.target_test)
         chosen = [spread(len(images), MAX_IMAGES) for images in sets]
         images = [images.x[rows] for images, rows in zip(sets, chosen, strict=True)]
@@ -66,7 +67,6 @@ class Inspector:
         if warmup in kept_epochs(self.run):
             moments[f"warm-up, epoch {warmup}"] = load_run_model(self.run, warmup)
         moments[f"end, epoch {last}"] = self.model
-        maps = []
         for title, moment in moments.items():
             self.progress(f"Features at the {title}", 0, 1)
             source, target = (moment.features(x) for x in images)
@@ -74,8 +74,7 @@ class Inspector:
             points = tuple((float(x), float(y)) for x, y in plane)
             distance = proxy_a_distance(source, target)
             halves = points[: len(source)], points[len(source) :]
-            maps.append(FeatureMap(title, *halves, labels[0], labels[1], distance))
-        return maps
+            yield FeatureMap(title, *halves, labels[0], labels[1], distance)
 
     def calibration(self) -> CalibrationBins:
         target = self.data.target_test

@@ -94,14 +94,10 @@ def format_device(
     """Format a device with its use so far in percent, and a line for each run and process on it."""
     name_width, bar_width = _device_widths(width)
     name = fit_width(format_device_name(device), name_width)
-    first = styled(
-        (f" {device.label:<7} ", "strong"),
-        (f"{name} ", "muted"),
-        *format_load(device, bar_width, use if width >= 130 else ()),
-        (f"{machine.queue.slots_for(device.key):>6}  ", "muted"),
-        *_availability(device, machine, with_reason=width >= 100),
-    )
-    lines = [first]
+    spans = [(f" {device.label:<7} ", "strong"), (f"{name} ", "muted")]
+    spans += format_load(device, bar_width, use if width >= 130 else ())
+    spans.append((f"{machine.queue.slots_for(device.key):>6}  ", "muted"))
+    lines = [styled(*spans, *_availability(device, machine, with_reason=width >= 100))]
     lines += [_format_run(row, running.get(row.id), row.is_stopping) for row in _runs_on(device, machine)]
     if not device.is_gpu:
         queued = {row.id for row in machine.queue_rows}

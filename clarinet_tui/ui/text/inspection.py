@@ -1,6 +1,6 @@
 """The panes Model and Pictures of an inspected run: figures of its model, and pictures as half blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from textual.content import Content
@@ -77,19 +77,18 @@ def format_confusion(confusion: Confusion, width: int, glyphs: GlyphSet, palette
     return Content("\n").join([*matrix, styled((title, "muted")), *confusions, *curves])
 
 
-def _format_matrix(confusion: Confusion, width: int) -> list[Content]:
+def _format_matrix(confusion: Confusion, width: int) -> Iterator[Content]:
     names = [printable(name)[:10] for name in confusion.classes]
     margin = max(map(len, names), default=0) + 2
     size = min(6, (width - margin) // max(len(names), 1))
     if size < 1:
-        return [styled((f"{len(names)} classes are too many to show here", "muted"))]
+        yield styled((f"{len(names)} classes are too many to show here", "muted"))
+        return
     titles = "".join(name[: size - 1].rjust(size) if size > 1 else name[:1] for name in names)
-    lines = [styled((" " * margin + titles, "muted"))]
+    yield styled((" " * margin + titles, "muted"))
     for name, row in zip(names, confusion.counts, strict=True):
-        total = max(sum(row), 1)
-        cells = [_format_cell(count / total, size) for count in row]
-        lines.append(Content.assemble(styled((f" {name:>{margin - 2}} ", "muted")), *cells))
-    return lines
+        cells = [_format_cell(count / max(sum(row), 1), size) for count in row]
+        yield Content.assemble(styled((f" {name:>{margin - 2}} ", "muted")), *cells)
 
 
 def _format_cell(share: float, size: int) -> Content:
@@ -102,7 +101,7 @@ def _format_cell(share: float, size: int) -> Content:
     return Content.styled(f"{share * 100:.0f}".rjust(size), f"{weight}auto on $primary {round(12 + 76 * share)}%")
 
 
-def _format_confusions(confusion: Confusion) -> list[Content]:
+def _format_confusions(confusion: Confusion) -> Iterator[Content]:
     confusions = [
         (count, true, predicted)
         for true, row in enumerate(confusion.counts)
@@ -110,12 +109,11 @@ def _format_confusions(confusion: Confusion) -> list[Content]:
         if count and true != predicted
     ]
     confusions.sort(key=lambda confusion: -confusion[0])
-    lines = [styled(), styled(("Most often confused", "strong"))] if confusions else []
+    yield from (styled(), styled(("Most often confused", "strong"))) if confusions else ()
     for count, true, predicted in confusions[:5]:
         names, total = confusion.classes, sum(confusion.counts[true])
         share = f"  {count} of {total}, {100 * count / total:.0f} %"
-        lines.append(styled((f"{names[true]} predicted as {names[predicted]}", ""), (share, "muted")))
-    return lines
+        yield styled((f"{names[true]} predicted as {names[predicted]}", ""), (share, "muted"))
 
 
 def _format_curves(confusion: Confusion, width: int, glyphs: GlyphSet, palette: str) -> list[Content]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -37,17 +37,13 @@ def name_alarms(kinds: Sequence[str]) -> str:
     return f"{GLYPH} {kinds[0]}{more}" if kinds else ""
 
 
-def format_alarms(alarms: Iterable[Alarm], width: int) -> list[Content]:
+def format_alarms(alarms: Iterable[Alarm], width: int) -> Iterator[Content]:
     """Format each alarm as a wrapped sentence, and below it what to try."""
-    lines = []
     for alarm in alarms:
         since = "" if alarm.iteration is None else f" since iteration {alarm.iteration}"
         for text, role in ((f"{GLYPH} {alarm.kind}{since}: {alarm.message}", "warn"), (alarm.advice, "muted")):
-            rows = textwrap.wrap(printable(text), max(width - 2, 10))
-            lines += [
-                styled((row if index == 0 and role == "warn" else f"  {row}", role)) for index, row in enumerate(rows)
-            ]
-    return lines
+            for index, row in enumerate(textwrap.wrap(printable(text), max(width - 2, 10))):
+                yield styled((row if index == 0 and role == "warn" else f"  {row}", role))
 
 
 def format_summary(run: RunRow, alarms: tuple[Alarm, ...], width: int) -> Content:
@@ -97,16 +93,14 @@ def format_origin(run: RunRow, now: float) -> Content:
     return styled((" · ", "faint")).join(texts)
 
 
-def format_annotations(run: RunRow) -> list[Content]:
+def format_annotations(run: RunRow) -> Iterator[Content]:
     """Format tags, note and error, one line each."""
-    lines = []
     if run.tags:
-        lines.append(styled((" ".join(f"#{tag}" for tag in run.tags), "tag")))
+        yield styled((" ".join(f"#{tag}" for tag in run.tags), "tag"))
     if run.note:
-        lines.append(styled(("note ", "muted"), (run.note, "")))
+        yield styled(("note ", "muted"), (run.note, ""))
     if run.error:
-        lines.append(styled((run.error, "bad")))
-    return lines
+        yield styled((run.error, "bad"))
 
 
 def format_overview(run: RunRow, now: float) -> Content:
@@ -122,7 +116,7 @@ def format_overview(run: RunRow, now: float) -> Content:
 
 def format_about(run: RunRow, detail: RunDetails | None, now: float, width: int) -> Content:
     """Format alarms, results, annotations, data notes, failure and environment."""
-    lines = format_alarms(detail.alarms if detail else (), width)
+    lines = [*format_alarms(detail.alarms if detail else (), width)]
     lines += [format_accuracies(run), format_run_progress(run, width), format_origin(run, now)]
     fields = [("tags", " ".join(f"#{tag}" for tag in run.tags), "tag"), ("note", run.note, "")]
     fields += [("data", note, "") for note in run.notes]
@@ -173,7 +167,6 @@ def _format_problem(detail: RunDetails | None) -> list[Content]:
 
 DEMO = styled(("Press ", ""), ("D", "live"), (" to watch the demo: a few short runs, about two minutes on a CPU.", ""))
 NEW = styled(("Press ", ""), ("n", "live"), (" to start a run of your own.", ""))
-COMMANDS = (("run", "--headless", "--preset", "smoke", "--method", "basset"), ("demo",))
 NO_RUN = Content("\n").join([styled(("No run to watch yet", "strong")), styled(), DEMO, NEW])
 
 
@@ -181,5 +174,6 @@ def format_welcome(runs_dir: str) -> Content:
     """Format the first steps in an empty runs directory."""
     lines = [styled(("No runs yet", "strong")), styled((f"in {runs_dir}", "muted")), styled(), DEMO, NEW, styled()]
     lines.append(styled(("Or start one in another terminal, and it appears here:", "muted")))
-    lines += [styled((shell_command("clarinet", *words, runs_dir=runs_dir), "live")) for words in COMMANDS]
+    commands = (("run", "--headless", "--preset", "smoke", "--method", "basset"), ("demo",))
+    lines += [styled((shell_command("clarinet", *words, runs_dir=runs_dir), "live")) for words in commands]
     return Content("\n").join(lines)
