@@ -221,22 +221,22 @@ class Supervisor:
     def run_once(self) -> None:
         """Handle runs that ended, runs to stop and runs that can start."""
         for entry in read_queue(self._runs_dir).started:
-            with self._log_errors(entry):
+            with self.log_errors(f"run {entry.id}: "):
                 self._check_started(entry)
         self._start_waiting(only_schedulable(read_all_queues(self._runs_dir), self._runs_dir))
         if self._has_work(read_queue(self._runs_dir)):
             self._idle_since = self._clock()
 
     @contextlib.contextmanager
-    def _log_errors(self, entry: QueueEntry) -> Iterator[None]:
-        """Log the same error of a run once, and continue with the other runs."""
+    def log_errors(self, prefix: str = "") -> Iterator[None]:
+        """Log an error, which may pass, such as a full disk; the same one of a run, or of all, once."""
         try:
             yield
-            self._errors.pop(entry.id, None)
+            self._errors.pop(prefix, None)
         except (OSError, InputError) as error:
-            if self._errors.get(entry.id) != str(error):
-                self._log(f"run {entry.id}: {error}")
-            self._errors[entry.id] = str(error)
+            if self._errors.get(prefix) != str(error):
+                self._log(f"{prefix}{error}")
+            self._errors[prefix] = str(error)
 
     def can_exit(self) -> bool:
         return self._clock() - self._idle_since >= IDLE_SECONDS
@@ -331,7 +331,7 @@ class Supervisor:
         started = [RunDirectory(self._runs_dir, entry.id) for entry in queue.started if not entry.user]
         pids = self._executor.worker_pids(started)
         for decision in schedule_queue(self._runs_dir, queue, self._devices(), pids):
-            with self._log_errors(decision.entry):
+            with self.log_errors(f"run {decision.entry.id}: "):
                 if decision.is_impossible:
                     self._fail_and_drop(decision.entry, decision.reason)
                 elif decision.device is not None:
@@ -409,17 +409,12 @@ def main(executor: LocalExecutor | None = None) -> int:
         except InputError as error:
             log(str(error))
             return 1
-        supervisor, last_error = Supervisor(runs_dir, executor or LocalExecutor(), log=log), ""
+        supervisor = Supervisor(runs_dir, executor or LocalExecutor(), log=log)
         while keep_lock(lock):  # until the runs directory is deleted or replaced
-            try:
+            with supervisor.log_errors():
                 supervisor.run_once()
                 if supervisor.can_exit() and supervisor.release_if_idle(stack.close):
                     break
-                last_error = ""
-            except (InputError, OSError) as error:  # may pass, such as a full disk
-                if str(error) != last_error:
-                    log(str(error))
-                last_error = str(error)
             time.sleep(POLL)
     return 0
 

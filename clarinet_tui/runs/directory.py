@@ -68,11 +68,7 @@ def new_id(now: datetime) -> str:
 
 
 def _base36(number: int, width: int) -> str:
-    digits = ""
-    while number or len(digits) < width:
-        number, digit = divmod(number, 36)
-        digits = DIGITS[digit] + digits
-    return digits
+    return "".join(DIGITS[number // 36**place % 36] for place in reversed(range(width)))
 
 
 def is_valid_id(text: str) -> bool:
