@@ -9,10 +9,9 @@ from pathlib import Path
 
 import typer
 
-from clarinet_tui.cli.lookup import open_records
+from clarinet_tui.cli.lookup import find_row, open_records
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
 from clarinet_tui.cli.plot import print_figure
-from clarinet_tui.history.queries import get_run
 from clarinet_tui.queue.demo import demo_configs
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.worker_command import worker_arguments
@@ -68,8 +67,7 @@ def print_results(runs_dir: Path, methods: dict[str, MethodSpec]) -> None:
     records = open_records(runs_dir)
     runs = find_figure_runs(records, " or ".join(f"id:{run}" for run in methods))
     print_figure(accuracy_figure(records, runs, axis="time"))
-    found = [row for run in methods if (row := get_run(records.db, run))]
-    rows = sorted(found, key=lambda row: row.target_accuracy or 0.0)
+    rows = sorted((find_row(records.db, runs_dir, run) for run in methods), key=lambda row: row.target_accuracy or 0.0)
     print("\nTarget accuracy after the last epoch, and training time")
     for row in reversed(rows):
         accuracy, spec = row.target_accuracy or 0.0, methods[row.id]

@@ -3,7 +3,9 @@
 import os
 import select
 import sys
+import termios
 import time
+import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -80,9 +82,8 @@ def _ask_all(
         print(f"{len(labelling.answers) + 1} of {labelling.total}  {printable(question.picture)}")
         print(f"Is it {printable(question.label)}?  {KEYS}  ", end="", flush=True)
         asked = time.monotonic()
-        key = read_key()
-        while key not in (*ANSWERS, "u", "q", ""):
-            key = read_key()
+        while (key := read_key()) not in (*ANSWERS, "u", "q", ""):
+            pass
         print({**ANSWERS, "u": "undo"}.get(key, "quit"))
         if key in ANSWERS:
             labelling.record(question, ANSWERS[key], time.monotonic() - asked)
@@ -118,9 +119,6 @@ def _keys() -> Iterator[Callable[[], str]]:
     if not sys.stdin.isatty():
         yield lambda: sys.stdin.readline().strip().lower()[:1]
         return
-    import termios
-    import tty
-
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     try:

@@ -39,11 +39,10 @@ from clarinet_tui.devices.local import list_devices
 from clarinet_tui.history.database import Database
 from clarinet_tui.place import LaunchOptions, PlaceName, SlurmOptions, StopResult
 from clarinet_tui.queue import requests
-from clarinet_tui.queue.local import LocalPlace
-from clarinet_tui.queue.requests import place_named
 from clarinet_tui.queue.sweep import expand_grid, nest, parse_grid, parse_seeds, parse_value
 from clarinet_tui.runs.directory import RunDirectory, find_run, read_toml
 from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
+from clarinet_tui.slurm.options import parse_pairs, parse_table
 from clarinet_tui.text import format_count, format_duration, shell_command
 from clarinet_tui.worker.notifications import ON_END, parse_hook_command
 from core.config import RunConfig, format_value, merge_settings
@@ -136,7 +135,7 @@ def run(
     chosen = launch.choose(method=method, task=task, seed=seed, device=device)
     jobs = slurm_options(None if headless and "CLARINET_ON" in os.environ else launch.on, launch.slurm)
     options = launch.make_options(jobs)
-    place = place_named(launch.runs_dir, options.on)
+    place = requests.place_named(launch.runs_dir, options.on)
     if headless and not place.is_here:
         raise InputError(f"run: --headless trains in this terminal, and --on {place.name} elsewhere: use one of them")
     if dry_run and place.is_here:
@@ -192,7 +191,7 @@ def continue_run(run: RunDirectory, options: LaunchOptions, headless: bool, form
 
 def show_run(run: RunDirectory, options: LaunchOptions) -> NoReturn:
     """Open the app with the run; without a terminal, print where the run is."""
-    place = place_named(run.runs_dir, options.on)
+    place = requests.place_named(run.runs_dir, options.on)
     if place.is_here or sys.stdout.isatty():
         tui([run.id], runs_dir=run.runs_dir, data_dir=Path(options.data_dir))
     watch = shell_command("clarinet", "queue", runs_dir=run.runs_dir)
@@ -272,7 +271,7 @@ def sweep(
         axes=axes,
     )
     options = launch.make_options(jobs, priority=priority, retries=retries, share_device=share, paused=paused)
-    place = place_named(launch.runs_dir, options.on)
+    place = requests.place_named(launch.runs_dir, options.on)
     configs = expand_grid(runs, place.cores(str(runs.settings.get("device", "auto")), options))
     if dry_run:
         texts = place.preview(configs, options)
@@ -366,7 +365,7 @@ def clone(
         settings["seed"] = seed
     settings = merge_pairs(settings, set_)
     options = LaunchOptions.from_paths(data_dir)
-    place = LocalPlace(runs_dir)
+    place = requests.place_named(runs_dir, options.on)
     cores = place.cores(str(settings.get("device", "auto")), options)
     (run,) = place.submit([resolve(settings, source="command line", cores=cores)], options)
     print(f"{run.id} queued")
@@ -379,8 +378,6 @@ def slurm_options(
 
     `on` and `slurm` are taken out of the file.
     """
-    from clarinet_tui.slurm.options import parse_pairs, parse_table
-
     settings = {} if file is None else file
     named, table = settings.pop("on", None), settings.pop("slurm", {})
     if named is not None and named not in list(PlaceName):
