@@ -46,12 +46,6 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     max_requeues: int = 50
     """How often a run may be requeued after preemptions, time limits and lost nodes."""
 
-    @property
-    def cores(self) -> int:
-        """The cores of a run, of which Slurm gives one by default."""
-        text = self.sbatch.get("cpus-per-task", "1")
-        return int(text) if text.isdecimal() and int(text) else 1
-
 
 class LaunchOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How runs are started, whatever the place; what a place has no counterpart of, it refuses."""

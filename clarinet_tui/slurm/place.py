@@ -130,7 +130,9 @@ class SlurmPlace:
         return scripts
 
     def cores(self, device: str, options: LaunchOptions) -> int | None:
-        return (options.slurm or SlurmOptions()).cores
+        """Return the cores of a job, of which Slurm gives one by default."""
+        text = options.slurm.sbatch.get("cpus-per-task", "1") if options.slurm else "1"
+        return int(text) if text.isdecimal() and int(text) else 1
 
     def has(self, run_id: str) -> bool:
         return read_jobs(self.runs_dir).find(run_id) is not None

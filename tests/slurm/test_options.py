@@ -1,17 +1,24 @@
 """Options of Slurm jobs: pairs and tables, and what is refused."""
 
+from pathlib import Path
+
 import pytest
 
-from clarinet_tui.place import SlurmOptions
+from clarinet_tui.place import LaunchOptions, SlurmOptions
 from clarinet_tui.slurm.options import format_pairs, parse_pairs, parse_table
+from clarinet_tui.slurm.place import SlurmPlace
 from core.errors import InputError
+
+
+def cores(options: SlurmOptions | None) -> int | None:
+    return SlurmPlace(Path()).cores("auto", LaunchOptions(data_dir="", working_directory="", slurm=options))
 
 
 def test_pairs_are_parsed_and_formatted_back() -> None:
     pairs = ["partition=main", "exclusive", "cpus-per-task=4", "array=%3", "max-requeues=7", "setup=module load cuda"]
     options = parse_pairs(pairs)
     assert options.sbatch == {"partition": "main", "exclusive": "", "cpus-per-task": "4"}
-    assert (options.throttle, options.max_requeues, options.setup, options.cores) == (3, 7, "module load cuda", 4)
+    assert (options.throttle, options.max_requeues, options.setup, cores(options)) == (3, 7, "module load cuda", 4)
     assert list(format_pairs(options)) == pairs
     assert parse_pairs(format_pairs(options)) == options
 
@@ -23,8 +30,8 @@ def test_the_command_line_overrides_the_file() -> None:
 
 
 def test_a_run_has_one_core_unless_more_are_requested() -> None:
-    assert SlurmOptions().cores == 1
-    assert parse_pairs(["cpus-per-task=8"]).cores == 8
+    assert cores(SlurmOptions()) == cores(None) == 1
+    assert cores(parse_pairs(["cpus-per-task=8"])) == 8
 
 
 @pytest.mark.parametrize(
