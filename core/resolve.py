@@ -105,7 +105,7 @@ def _complete_own(values: Mapping[str, Any], spec: MethodSpec, source: str) -> d
     for name in (f"{OWN}{key}" for key in values):
         users = [other.name for other in methods().values() if name in (own.name for own in own_specs(other.settings))]
         if users and name not in ours:
-            raise InputError(f"{source}: {name}: {spec.name} does not use it; {' and '.join(users)} does")
+            raise InputError(f"{source}: {name}: {spec.name} does not use it; {users[0]} does")
         if not ours:
             raise InputError(f"{source}: {name}: no such setting; {spec.name} has none of its own")
     return msgspec.to_builtins(convert_own(values, spec.settings, source)) if spec.settings else {}

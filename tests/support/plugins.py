@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from core import methods
 from core.config import setting
-from core.methods import METHODS
+from core.methods import METHODS, MethodSpec
 
 
 class OwnSettings(Struct, frozen=True):
@@ -43,7 +43,10 @@ class EntryPoint:
 @contextmanager
 def installed(*loaded: object) -> Iterator[None]:
     """Install plug-ins that export these objects instead of those of this environment."""
-    points = [EntryPoint(item, getattr(item, "name", "broken"), f"plugin{at}:SPEC") for at, item in enumerate(loaded)]
+    points = [
+        EntryPoint(item, item.name if isinstance(item, MethodSpec) else "broken", f"plugin{at}:SPEC")
+        for at, item in enumerate(loaded)
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metadata, "entry_points", lambda group: points if group == methods.ENTRY_POINTS else [])
         methods._load_methods.cache_clear()
