@@ -226,16 +226,12 @@ class ClarinetApp(OrderedInput, GuardedApp):
         titles = {command.title for command in commands}
         return [*commands, *(other for other in super().get_system_commands(screen) if other.title not in titles)]
 
-    def _start_thread(self, work: Callable[[], object]) -> None:
-        """Run `work` in a thread; whatever it raises is logged and shown."""
-
-        def run() -> None:
-            try:
-                work()
-            except Exception as error:  # noqa: BLE001  reported, whatever it is
-                self.call_later(self.report_error, error, work.__name__)
-
-        self.run_worker(run, thread=True, exit_on_error=False)
+    def _prepare_compare(self) -> None:
+        """Import the Compare view in a thread; whatever that raises is logged and shown."""
+        try:
+            import_compare()
+        except Exception as error:  # noqa: BLE001  reported, whatever it is
+            self.call_later(self.report_error, error, "the Compare view")
 
     def _show_machine(self, machine: MachineSnapshot) -> None:
         self.state.machine = machine
@@ -273,7 +269,9 @@ class ClarinetApp(OrderedInput, GuardedApp):
         is_prepared = self._families >= set(COMPARED_FAMILIES)
         self._families |= {run.family for run in snapshot.listing.rows if snapshot.is_ingested}
         if not is_prepared and self._families >= set(COMPARED_FAMILIES):  # so that the Compare view opens at once
-            self.set_timer(IDLE_SECONDS, lambda: self._start_thread(import_compare))
+            self.set_timer(
+                IDLE_SECONDS, lambda: self.run_worker(self._prepare_compare, thread=True, exit_on_error=False)
+            )
 
     def _update_views(self) -> None:
         """Show the new state; not while the app ends, when screens are being removed."""

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual._context import active_message_pump
 from textual.app import App
+from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 
 from clarinet_tui.ui.error_guard import report_error
-
-if TYPE_CHECKING:
-    from rich.style import Style
-    from textual.message import Message
-    from textual.strip import Strip
-    from textual.widgets import Log
-else:
-    Log = object  # importing it takes too long for the first paint
 
 
 class GuardedHandlers(MessagePump):
@@ -57,20 +48,3 @@ class PrestyledScreen(Screen[None]):
             self.set_class(True, *self._get_breakpoint_classes(length, breakpoints or []), update=False)
         self.app.stylesheet.apply(self.app)  # text without a colour of its own inherits the app's
         self._css_update_count = self.app._css_update_count
-
-
-class LogLineStyles(Log):
-    """Mixed into `Log`: draws some lines differently."""
-
-    def style_line(self, y: int, style: Style) -> Strip | None:
-        """Return line `y` as drawn by a subclass, or None to draw it as usual."""
-        return None
-
-    def expanded_line(self, y: int) -> str:
-        """Return line `y` with its tabs expanded. Private: `Log` shows this text, but does not give it out."""
-        return self._process_line(self.lines[y])
-
-    def _render_line_strip(self, y: int, rich_style: Style) -> Strip:
-        """Private: `Log` has no public hook for the style of one line."""
-        strip = self.style_line(y, rich_style)
-        return super()._render_line_strip(y, rich_style) if strip is None else strip

@@ -94,7 +94,7 @@ async def test_the_search_moves_between_matches_and_closes() -> None:
         await pilot.pause()
         assert "none" in screen_text(app)
         await pilot.press("escape")
-        assert not tail.is_searching
+        assert not tail.query_one(".search").display
         assert app.focused is tail.lines
         tail.show("b", LogExcerpt(0, ("Loss", "loss", "[bold](loss")))
         tail.lines.search_text = "Loss"

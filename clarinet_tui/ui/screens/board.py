@@ -150,15 +150,14 @@ class BoardScreen(ViewScreen):
             show = partial(self._change_request, rule=rule)
             yield SystemCommand(f"Report: {rule}", f"Report the {board_text.RULES[rule]}", show)
 
-    def on_board_table_cell_selected(self, event: BoardTable.CellSelected) -> None:
-        board = self._board
-        if board is None:
+    def on_board_table_cell_selected(self) -> None:
+        board, cell = self._board, self._cell
+        if board is None or cell is None:
             return
-        cell = board.cells[event.method, event.task]
         if not (cell.states or cell.excluded):
             self.notify("This cell has no runs yet: f queues its seeds.", timeout=4)
             return
-        self.state.history_query = cell_query(event.method, event.task, board.preset)
+        self.state.history_query = cell_query(cell.method, cell.task, board.preset)
         self.app.switch_mode("history")
 
     def action_fill(self, whole_table: bool) -> None:

@@ -147,11 +147,11 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
     def actions(self) -> RunActions:
         return self.state.actions
 
-    def start_action(self, action: Callable[[], ActionResult], on_done: OnDone | None = None) -> None:
+    def start_action(self, action: Callable[[], ActionResult | None], on_done: OnDone | None = None) -> None:
         """Run the action in a thread, show its result, and call `on_done` with it, whether it failed or not."""
         self.run_worker(lambda: self._run_action(action, on_done), thread=True, group="actions", exit_on_error=False)
 
-    def _run_action(self, action: Callable[[], ActionResult], on_done: OnDone | None) -> None:
+    def _run_action(self, action: Callable[[], ActionResult | None], on_done: OnDone | None) -> None:
         # Not for the first paint: `core` imports all settings.
         from clarinet_tui.ui.actions import ActionResult
         from core.errors import ClarinetError, describe_error
@@ -159,7 +159,7 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
         unexpected = None
         with _action_lock:
             try:
-                result = action()
+                result = action() or ActionResult()
             except Exception as error:  # noqa: BLE001  reported by the app
                 result = ActionResult(errors=(describe_error(error),))
                 unexpected = None if isinstance(error, ClarinetError | OSError) else error
@@ -179,12 +179,10 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
     def ensure_supervisor(self) -> None:
         """Start a supervisor if runs wait and theirs was killed."""
 
-        def ensure() -> ActionResult:
+        def ensure() -> None:
             from clarinet_tui.queue.local import ensure_supervisor_if_needed
-            from clarinet_tui.ui.actions import ActionResult
 
             ensure_supervisor_if_needed(self.state.runs_dir)
-            return ActionResult()
 
         self.start_action(ensure)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -57,10 +56,8 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
     class CellHighlighted(Message):
         """The cursor is on another cell, or its table has changed."""
 
-    @dataclass
     class CellSelected(Message):
-        method: str
-        task: str
+        """The runs of the cell at the cursor are wanted."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -167,7 +164,7 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
 
     def action_select(self) -> None:
         if self.cell:
-            self.post_message(self.CellSelected(*self.cell))
+            self.post_message(self.CellSelected())
 
     def on_click(self, event: events.Click) -> None:
         offset, lines = event.get_content_offset(self), self._board.lines

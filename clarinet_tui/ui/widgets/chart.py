@@ -322,8 +322,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         self.scale = SCALES[(SCALES.index(self.scale) + 1) % len(SCALES)]
 
     def action_smooth(self) -> None:
-        wider = [smoothing for smoothing in SMOOTHINGS if smoothing > self.smoothing]
-        self.smoothing = wider[0] if wider else SMOOTHINGS[0]
+        self.smoothing = SMOOTHINGS[(SMOOTHINGS.index(self.smoothing) + 1) % len(SMOOTHINGS)]
 
     def action_move_crosshair(self, cells: int) -> None:
         """Move the crosshair by cells; at the edge of a zoomed window, pan the window as well."""

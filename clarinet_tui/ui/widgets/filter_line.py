@@ -31,7 +31,7 @@ class FilterLine(GuardedHandlers, Vertical):
         Binding("tab", "complete(1)", "Complete", id="filter.complete", tooltip="Insert the next completion"),
         Binding("shift+tab", "complete(-1)", "Complete backwards", id="filter.complete_back", show=False),
         Binding("escape", "clear", "Clear filter", id="filter.clear"),
-        Binding("down", "done", "To the runs", id="filter.done", show=False),
+        Binding("down", "close", "To the runs", id="filter.done", show=False),
     ]
 
     @dataclass(eq=False, repr=False)
@@ -122,7 +122,7 @@ class FilterLine(GuardedHandlers, Vertical):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.action_done()
+        self.action_close()
 
     def _update_candidates(self) -> None:
         from clarinet_tui.ui.query_completion import complete
@@ -167,15 +167,12 @@ class FilterLine(GuardedHandlers, Vertical):
     def on_descendant_blur(self) -> None:
         self.query_one(".candidates").display = False
 
-    def action_done(self) -> None:
-        self._close(kept=True)
-
     def action_clear(self) -> None:
         if self._input:
             self._input.value = ""
-        self._close(kept=False)
+        self.action_close(kept=False)
 
-    def _close(self, *, kept: bool) -> None:
+    def action_close(self, *, kept: bool = True) -> None:
         self._apply()
         self.display = bool(self.applied)
         self.post_message(self.FilterClosed(self, kept))

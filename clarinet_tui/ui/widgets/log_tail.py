@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
+from rich.highlighter import Highlighter
 from rich.style import Style
 from rich.text import Text
+from textual import getters
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -20,13 +22,24 @@ from textual.widgets import Input, Log, Static
 
 from clarinet_tui.ui.snapshot.snapshot import MAX_LOG_LINES, LogExcerpt
 from clarinet_tui.ui.text.styled import styled
-from clarinet_tui.ui.textual_private import GuardedHandlers, LogLineStyles
+from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 INDENT = "    "
 
 
-class LogLines(LogLineStyles, Log):
+class MatchHighlighter(Highlighter):
+    """Draws what matches the pattern in the style."""
+
+    pattern: re.Pattern[str] | None = None
+    style = Style()
+
+    def highlight(self, text: Text) -> None:
+        if self.pattern:
+            text.highlight_regex(self.pattern, self.style)
+
+
+class LogLines(Log):
     """Lines, with what is searched for in another colour."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"log--match", "log--current-match"}
@@ -49,6 +62,10 @@ class LogLines(LogLineStyles, Log):
     is_following = True
     """Whether the newest line stays visible: until the user scrolls back, and again at the end."""
 
+    def __init__(self) -> None:
+        super().__init__(highlight=True, max_lines=MAX_LOG_LINES)
+        self.highlighter = self._matches = MatchHighlighter()
+
     def on_resize(self) -> None:
         self.scroll_to_newest()
 
@@ -61,22 +78,18 @@ class LogLines(LogLineStyles, Log):
         self.is_following = self.is_vertical_scroll_end or (self.is_following and new_value > old_value)
 
     def matching_lines(self) -> list[int]:
-        pattern = self._pattern()
+        pattern = self._matches.pattern
         return [number for number, line in enumerate(self.lines) if pattern and pattern.search(line)]
 
-    def _pattern(self) -> re.Pattern[str] | None:
+    def watch_search_text(self, text: str) -> None:
         """The search ignores case unless it contains a capital letter."""
-        flags = re.IGNORECASE if self.search_text.islower() else 0
-        return re.compile(re.escape(self.search_text), flags) if self.search_text else None
+        flags = re.IGNORECASE if text.islower() else 0
+        self._matches.pattern = re.compile(re.escape(text), flags) if text else None
 
-    def style_line(self, y: int, style: Style) -> Strip | None:
-        pattern = self._pattern()
-        if pattern is None or not pattern.search(self.lines[y]):
-            return None
-        text = Text(self.expanded_line(y), style=style, no_wrap=True)
-        name = "log--current-match" if y == self.match_line else "log--match"
-        text.highlight_regex(pattern, self.get_component_rich_style(name))
-        return Strip(text.render(self.app.console), text.cell_len)
+    def render_line(self, y: int) -> Strip:
+        is_current = self.scroll_offset.y + y == self.match_line
+        self._matches.style = self.get_component_rich_style("log--current-match" if is_current else "log--match")
+        return super().render_line(y)
 
     def watch_match_line(self, line: int | None) -> None:
         if line is not None:
@@ -118,7 +131,7 @@ class LogTail(GuardedHandlers, Vertical):
         """The lines before they were wrapped, and the width that they are wrapped to."""
 
     def compose(self) -> ComposeResult:
-        yield LogLines(max_lines=MAX_LOG_LINES)
+        yield LogLines()
         with Horizontal(classes="search"):
             yield Static(" / ", classes="prompt", markup=False)
             yield Input(placeholder="search; enter and arrows move between matches", compact=True)
@@ -127,13 +140,7 @@ class LogTail(GuardedHandlers, Vertical):
     def on_mount(self) -> None:
         self.query_one(Input).cursor_blink = self.app.animation_level != "none"
 
-    @property
-    def lines(self) -> LogLines:
-        return self.query_one(LogLines)
-
-    @property
-    def is_searching(self) -> bool:
-        return self.query_one(".search").display
+    lines = getters.query_one(LogLines)
 
     def show(self, run: str, lines: LogExcerpt) -> None:
         """Append the new lines of the same run, or show all lines of another one."""
@@ -166,7 +173,7 @@ class LogTail(GuardedHandlers, Vertical):
         self.query_one(Input).focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self.is_searching if action in ("find", "close") else True
+        return self.query_one(".search").display if action in ("find", "close") else True
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search backwards from the newest line."""

@@ -390,7 +390,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
                     if column.sort:
                         self.post_message(self.SortRequested(column.sort))
                     break
-        if event.y >= 1:
+        else:
             self._move_cursor(self.scroll_offset.y + event.y - 1)
             if event.chain == 2:
                 self.action_open()
