@@ -91,12 +91,9 @@ class Curve:
 
     def nearest(self, x: float) -> int | None:
         """Return the index of the point nearest to x."""
-        if not self.x.size:
-            return None
         after = int(np.searchsorted(self.x, x))
-        if after == 0 or (after < self.x.size and self.x[after] - x <= x - self.x[after - 1]):
-            return min(after, self.x.size - 1)
-        return after - 1
+        around = (index for index in (after, after - 1) if 0 <= index < self.x.size)
+        return min(around, key=lambda index: abs(float(self.x[index]) - x), default=None)
 
     def edges_at(self, x: float) -> tuple[float, float] | None:
         """Interpolate low and high at x; None outside the curve and in gaps."""

@@ -4,20 +4,19 @@ import fcntl
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.local import parse_assignment
-from clarinet_tui.history.database import Database, OutdatedHistoryError, check_schema, explain_errors
+from clarinet_tui.history.database import Database, OutdatedHistoryError
 from clarinet_tui.history.reindex import find_mismatches
 from clarinet_tui.history.schema import SCHEMA
 from clarinet_tui.history.trash import TRASH
@@ -263,12 +262,9 @@ def check_database(path: Path) -> CheckResult:
     if not os.access(path, os.F_OK):
         message = f"{path}: does not exist yet; it is built from the run directories when needed"
         return CheckResult("history", "good", message)
-    uri = f"{path.absolute().as_uri()}?mode=ro"
     try:
-        with explain_errors(path), closing(sqlite3.connect(uri, uri=True)) as connection:
-            (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            if result == "ok":
-                check_schema(connection, path)
+        with Database.open_read_only(path.parent, path) as db:
+            result = db.rows("PRAGMA quick_check(1)")[0][0]
     except OutdatedHistoryError:
         return CheckResult("history", "warning", f"{path}: has an older schema", "clarinet ls rebuilds it")
     except InputError as error:

@@ -31,9 +31,6 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         result = replay(arguments)
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
     except Exception as error:  # noqa: BLE001 - any error means that the run cannot be trained here
         print(make_failed(error, None).message, file=sys.stderr)
         return 2
