@@ -21,9 +21,8 @@ def alarmed(runs_dir: Path) -> Path:
     return runs_dir
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_table_detail_and_about_name_the_alarm_until_it_ends(alarmed: Path, size: tuple[int, int]) -> None:
-    async with open_app(alarmed, text="! collapse", size=size) as (app, pilot):
+async def test_table_detail_and_about_name_the_alarm_until_it_ends(alarmed: Path) -> None:
+    async with open_app(alarmed, text="! collapse", size=SMALL) as (app, pilot):
         rows = [line for line in screen_text(app).splitlines() if line[3:9] == "ccc333"]
         assert "! collapse" in rows[0]
         await pilot.press("p")

@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-import pytest
-
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.run_table import RunTable
-from tests.support.app import SIZES, SMALL, WIDE, OpenedApp, expect_text, open_app, screen_text, wait_until
+from tests.support.app import SMALL, WIDE, OpenedApp, expect_text, open_app, screen_text, wait_until
 from tests.support.trained_runs import make_trained_run
 from tests.support.ui_queue import waiting
 from tests.support.ui_runs import board_runs
@@ -35,19 +33,9 @@ def line_of(app: ClarinetApp, text: str) -> str:
     return next(line for line in screen_text(app).splitlines() if text in line)
 
 
-@pytest.mark.parametrize(("size", "published"), [((80, 24), "|83.7"), ((160, 48), "– | paper 83.7")])
-async def test_an_empty_history_shows_the_paper_and_the_first_step(
-    runs_dir: Path, size: tuple[int, int], published: str
-) -> None:
-    async with open_board(runs_dir, "No runs yet", size) as (app, _):
-        for text in (published, "f queues the missing seeds of this cell", "quick"):
-            assert text in screen_text(app)
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_detail_of_the_cell_under_the_cursor(runs_dir: Path, size: tuple[int, int]) -> None:
+async def test_the_detail_of_the_cell_under_the_cursor(runs_dir: Path) -> None:
     board_runs(runs_dir)
-    async with open_board(runs_dir, size=size) as (app, pilot):
+    async with open_board(runs_dir, size=SMALL) as (app, pilot):
         table = board_table(app)
         await pilot.press("right", "right", "l", "l", "l")
         assert table.cell == ("clarinet", "U->M")

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -11,7 +10,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.screens.launch import LaunchScreen
 from clarinet_tui.ui.widgets.launch_fields import Choices
 from core.methods import methods
-from tests.support.app import SIZES, SMALL, WIDE, OpenedApp, expect_text, open_app, screen_text, wait_until
+from tests.support.app import SMALL, WIDE, OpenedApp, expect_text, open_app, screen_text, wait_until
 from tests.support.image_folders import images, labels, save
 from tests.support.ui_queue import fill_queue, waiting
 from tests.support.ui_runs import write_run
@@ -25,9 +24,8 @@ def focus(pilot: Pilot[None], name: str) -> None:
     pilot.app.screen.query_one(f"#{name}").focus()
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_selected_methods_tasks_and_seeds_make_a_command(runs_dir: Path, size: tuple[int, int]) -> None:
-    async with open_launch(runs_dir, size) as (app, pilot):
+async def test_selected_methods_tasks_and_seeds_make_a_command(runs_dir: Path) -> None:
+    async with open_launch(runs_dir) as (app, pilot):
         await pilot.press(*["right"] * list(methods()).index("gac"), "space")
         focus(pilot, "seeds")
         await pilot.press(*"1..3")

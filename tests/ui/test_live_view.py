@@ -12,10 +12,9 @@ from tests.support.events import step
 from tests.support.ui_runs import NOW, STEPS, go_on, sample_hardware, three_runs, write_run
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_live_shows_both_charts_and_updates(runs_dir: Path, size: tuple[int, int]) -> None:
+async def test_live_shows_both_charts_and_updates(runs_dir: Path) -> None:
     directory = three_runs(runs_dir)[2]
-    async with open_app(runs_dir, "ccc333", text="● complementary", size=size) as (app, pilot):
+    async with open_app(runs_dir, "ccc333", text="● complementary", size=SMALL) as (app, pilot):
         text = screen_text(app)
         assert "● target" in text
         assert "epoch 5/8" in text
@@ -35,9 +34,8 @@ async def test_the_loss_that_is_minimised_is_shown_in_place_of_eq_6(runs_dir: Pa
         assert "complementary" not in {line.name for line in app.screen.query(Chart).first().lines}
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_live_and_compare_without_runs(runs_dir: Path, size: tuple[int, int]) -> None:
-    async with open_app(runs_dir, view="3", text="No run to watch yet", size=size) as (app, pilot):
+async def test_live_and_compare_without_runs(runs_dir: Path) -> None:
+    async with open_app(runs_dir, view="3", text="No run to watch yet", size=SMALL) as (app, pilot):
         assert "Accuracy" not in screen_text(app)
         await pilot.press("4")
         await expect_text(pilot, "Nothing to compare yet")

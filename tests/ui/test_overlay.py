@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.feed.detail_reader import DetailReader
@@ -13,14 +11,13 @@ from clarinet_tui.ui.text.metrics import format_ascent, format_runs, recent_mean
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_charts import RunCharts, overlay_lines
-from tests.support.app import SIZES, SMALL, expect_text, open_app, screen_text, wait_until
+from tests.support.app import SMALL, expect_text, open_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
 
-@pytest.mark.parametrize("screen", SIZES)
-async def test_each_run_has_its_line_and_one_is_in_front(runs_dir: Path, screen: tuple[int, int]) -> None:
+async def test_each_run_has_its_line_and_one_is_in_front(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    async with open_app(runs_dir, "aaa111", "bbb222", "ccc333", text="◆ ccc333", size=screen) as (app, pilot):
+    async with open_app(runs_dir, "aaa111", "bbb222", "ccc333", text="◆ ccc333", size=SMALL) as (app, pilot):
         loss, accuracy = app.screen.query(Chart)
         assert [(line.name, line.colour_index) for line in accuracy.lines] == [
             ("aaa111 clarinet 1", 0),

@@ -20,7 +20,7 @@ from clarinet_tui.ui.text.run import format_about, format_settings
 from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from core.config import RunConfig
 from core.resolve import resolve
-from tests.support.app import SIZES, SMALL, expect_text, open_app, screen_text, wait_until
+from tests.support.app import SMALL, expect_text, open_app, screen_text, wait_until
 from tests.support.known import known
 from tests.support.trained_runs import make_label_free_run
 from tests.support.ui_runs import CONFUSION, run_row, three_runs, write_run
@@ -32,13 +32,12 @@ async def open_pane(pilot: Pilot[None], name: str) -> None:
         await pilot.press("p")
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_panes_show_the_run(runs_dir: Path, size: tuple[int, int]) -> None:
+async def test_panes_show_the_run(runs_dir: Path) -> None:
     directory = write_run(runs_dir, "aaa111")
     write_environment(directory, directory.read_config(), device="cuda:3", command=["clarinet", "run", "a b"])
     add_tag(directory, "icml")
     set_note(directory, "the [bold]best[/] one")
-    async with open_app(runs_dir, text="● target", size=size) as (app, pilot):
+    async with open_app(runs_dir, text="● target", size=SMALL) as (app, pilot):
         await open_pane(pilot, "about")
         await expect_text(pilot, "cuda:3")
         for text in ("#icml", "the [bold]best[/] one", "6 000 source", "431 080 parameters", "source images are rend"):
@@ -47,11 +46,10 @@ async def test_panes_show_the_run(runs_dir: Path, size: tuple[int, int]) -> None
         await open_pane(pilot, "settings")
         await expect_text(pilot, "Differs from the preset smoke")
         assert "500  instead of 3" in screen_text(app).replace("500         ", "500")
-        if size == SMALL:
-            await pilot.press("J", "J", "J")
-            await wait_until(pilot, lambda: "Differs" not in screen_text(app), "scrolling down")
-            await pilot.press("K", "K", "K")
-            await expect_text(pilot, "Differs")
+        await pilot.press("J", "J", "J")
+        await wait_until(pilot, lambda: "Differs" not in screen_text(app), "scrolling down")
+        await pilot.press("K", "K", "K")
+        await expect_text(pilot, "Differs")
         await open_pane(pilot, "confusion")
         await expect_text(pilot, "     ".join("0123456789"))
         row = next(line for line in screen_text(app).splitlines() if "89" in line)
