@@ -72,14 +72,25 @@ def test_guide_shows_every_file_of_its_project(project: Path) -> None:
 
 
 SHARED = """
+import pytest
+from core.errors import InputError
 from core.events import PseudoLabelled
 
-def label_hash(method):
-    events = train(resolve(method=method, preset="smoke", threads=1), data=DATA)
+def label_hash(method, **settings):
+    events = train(resolve(method=method, preset="smoke", threads=1, **settings), data=DATA)
     return next(event.label_hash for event in events if isinstance(event, PseudoLabelled))
 
 def test_plug_in_shares_stage_1():
-    assert label_hash("gac+coral") == label_hash("gac+dan")
+    assert label_hash("gac+coral") == label_hash("gac+coral", own={"coral_weight": 0.5}) == label_hash("gac+dan")
+
+def test_resumes_exactly_with_the_same_settings_only(tmp_path):
+    half, other = (resolve(method="gac+coral", preset="smoke", threads=1, own={"coral_weight": w}) for w in (0.5, 2))
+    asked = itertools.count()
+    before = measured(train(half, data=DATA, checkpoint_dir=tmp_path, should_stop=lambda: next(asked) == 20))
+    with pytest.raises(InputError, match="was written with other settings .own: {'coral_weight': 0.5}"):
+        list(train(other, data=DATA, checkpoint_dir=tmp_path, resume=True))
+    after = measured(train(half, data=DATA, checkpoint_dir=tmp_path, resume=True))
+    assert before + after == measured(train(half, data=DATA))
 """
 
 
@@ -88,7 +99,7 @@ def test_tests_of_the_guide_pass_and_the_plug_in_shares_stage_1(project: Path, t
     (tmp_path / "test_guide.py").write_text((project / "test_coral.py").read_text() + SHARED)
     done = python(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 passed" in done.stdout
+    assert "5 passed" in done.stdout
 
 
 def test_plug_in_is_found_without_torch_and_by_the_command_line(project: Path) -> None:
