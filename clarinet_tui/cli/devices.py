@@ -119,10 +119,9 @@ def _recommend_slots(devices: list[Device], runs_dir: Path) -> str | None:
     if peak is None:
         return None
     slots = min(recommended_slots(gpu, peak) for gpu in gpus)
-    used = f"Runs here have used up to {format_bytes(peak)} of a GPU"
-    if slots == 1:
-        return f"{used}: one at a time fits on each."
-    return f"{used}: `clarinet queue slots gpu={slots}` starts {slots} on each."
+    several = f"`clarinet queue slots gpu={slots}` starts {slots} on each"
+    advice = "one at a time fits on each" if slots == 1 else several
+    return f"Runs here have used up to {format_bytes(peak)} of a GPU: {advice}."
 
 
 def _format_process(process: DeviceProcess) -> str:

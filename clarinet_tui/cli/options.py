@@ -69,5 +69,4 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         command(**values, **{last.name: group(**options)})
 
     grouped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    grouped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return grouped

@@ -117,8 +117,6 @@ def _format_result(comparison: ReplayComparison, tolerance: float, hashes: Pairs
     if largest is not None and comparison.is_within(tolerance):
         lines.append(f"The differences are within the tolerance of {format_number(tolerance)}.")
     for name, (recorded, now) in hashes.items():
-        if recorded == now:
-            lines.append(f"The {name} are the same: {recorded}")
-        else:
-            lines.append(f"The {name} differ: {recorded or 'none'} recorded, {now or 'none'} now. Check the data.")
+        differ = f"The {name} differ: {recorded or 'none'} recorded, {now or 'none'} now. Check the data."
+        lines.append(f"The {name} are the same: {recorded}" if recorded == now else differ)
     return lines + [f"{name}: {recorded} recorded, {now} now" for name, (recorded, now) in environment.items()]

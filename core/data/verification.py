@@ -22,7 +22,6 @@ from core.data.synthetic import read_record
 from core.errors import InputError
 from core.tasks import DOMAINS_BY_NAME
 
-Verdict = Literal["good", "doubtful", "bad"]
 MNIST_MD5 = {
     "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
     "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
@@ -39,7 +38,7 @@ class Finding:
     """One result of verifying a domain."""
 
     name: str
-    verdict: Verdict
+    verdict: Literal["good", "doubtful", "bad"]
     message: str
 
 
