@@ -84,7 +84,7 @@ class Evaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
     target_information: float | None = None
     """Entropy of the mean target prediction minus the mean entropy: needs no label at all."""
     confusion: list[list[int]] | None = None
-    """Target test images: a row for each true class, a column for each predicted one."""
+    """Target test images: a row for each true class, a column for each predicted one; none without finite logits."""
 
 
 class PseudoLabelled(Event, frozen=True, kw_only=True, tag="pseudo-labels"):

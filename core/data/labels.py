@@ -33,7 +33,7 @@ def common_classes(source: DomainSplits, target: DomainSplits) -> tuple[str, ...
         if split.names is None and split.label_count > len(names):
             raise InputError(
                 f"{split.origin}: has labels from 0 to {split.label_count - 1}, but the source {source.origin} has "
-                f"{len(names)} classes; use -1 for images of other classes, or name all in an array `classes` of the source"
+                f"{len(names)} classes; use -1 for images of other classes, or name all in `classes` of the source"
             )
     # Neither the journal of a run nor the file of a model can have more classes or other names.
     if len(names) > MAX_CLASSES:

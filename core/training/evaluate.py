@@ -56,16 +56,18 @@ def predict_logits(
 
 @torch.no_grad()
 def evaluate_domain(logits: Tensor, test_set: TestSet, priors: Tensor) -> DomainMetrics:
+    """Return the metrics of a domain; a prediction from logits that are not finite is wrong, and of no class."""
     known = test_set.y >= 0
     log_p = functional.log_softmax(logits, dim=1)
     accuracy, loss, confusion = None, None, None
     if bool(known.any()):
         classes = logits.shape[1]
-        true, predicted = test_set.y[known], logits[known].argmax(dim=1)
-        accuracy = 100 * ((true == predicted).sum().item() / len(true))  # MPS has no float64
-        loss = functional.nll_loss(log_p[known], true).item()
-        counts = torch.bincount(true * classes + predicted, minlength=classes * classes)
-        confusion = counts.reshape(classes, classes).tolist()
+        loss = functional.nll_loss(log_p[known], test_set.y[known]).item()
+        predicted = known & logits.isfinite().all(dim=1)
+        cells = test_set.y[predicted] * classes + logits[predicted].argmax(dim=1)
+        counts = torch.bincount(cells, minlength=classes * classes).reshape(classes, classes)
+        accuracy = 100 * (counts.diagonal().sum().item() / known.sum().item())  # MPS has no float64
+        confusion = counts.tolist()
     risk = None
     if test_set.weights is not None:
         risk = complementary_loss(class_losses(logits, test_set.weights, priors)).item()

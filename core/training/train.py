@@ -9,7 +9,7 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -34,7 +34,7 @@ from core.files import partial_path, replace_file
 from core.methods import GAC, find_method
 from core.methods.algorithm import Algorithm, Batch, StageProblem, StepMetrics, load_algorithm
 from core.methods.plan import StagePlan, make_plan
-from core.metrics import is_reproducible
+from core.metrics import METRICS, is_reproducible
 from core.models import checkpoint
 from core.models.model import MODEL_FILE, describe_model, encode_weights, epoch_file
 from core.training import cuda_graph
@@ -472,23 +472,27 @@ class Session:
     # -- metrics, evaluation and pseudo-labels -------------------------------------------------------------------
 
     def _yield_metrics(self) -> Iterator[Event]:
-        """Yield each iteration once; a value that is not finite ends the run unless on_nan is "continue"."""
+        """Yield each iteration once."""
         self.metrics.fetch(self.stage)
         while self.metrics.pending:
             event = self.metrics.pending.popleft()
             yield event
-            if not event.is_finite and self.config.on_nan == "fail":
-                measured = event.metrics.items()
-                values = ", ".join(f"{name} is {value}" for name, value in measured if not math.isfinite(value))
-                failed = events.Failed(
-                    iteration=event.iteration,
-                    message=f"iteration {event.iteration}: {values}; lower the rates, or set on_nan = continue",
-                    kind=FailureKind.NOT_FINITE,
-                    terms={name: value for name, value in measured if is_reproducible(name)},
-                    checkpoint=self.saved_path,
-                    seconds=self.seconds,
-                )
-                yield from self._end(failed)
+            if not event.is_finite:
+                yield from self._fail_unless_finite(f"iteration {event.iteration}", event.iteration, event.metrics)
+
+    def _fail_unless_finite(self, place: str, iteration: int, measured: Mapping[str, float]) -> Iterator[Event]:
+        """End the run if a value is not finite, unless on_nan is "continue"."""
+        values = ", ".join(f"{name} is {value}" for name, value in measured.items() if not math.isfinite(value))
+        if values and self.config.on_nan == "fail":
+            failed = events.Failed(
+                iteration=iteration,
+                message=f"{place}: {values}; lower the rates, or set on_nan = continue",
+                kind=FailureKind.NOT_FINITE,
+                terms={name: value for name, value in measured.items() if is_reproducible(name)},
+                checkpoint=self.saved_path,
+                seconds=self.seconds,
+            )
+            yield from self._end(failed)
 
     def _evaluate_if_due(self, stage: StagePlan, epoch: int) -> Iterator[Event]:
         is_due = epoch == stage.last_epoch or epoch % self.config.evaluate_every == 0
@@ -515,6 +519,10 @@ class Session:
         )
         self.progress.evaluated = epoch
         yield self.last_evaluation
+        # The loss of a stage's last step is finite, and its weights may not be: only the evaluation shows it.
+        scores = msgspec.structs.asdict(self.last_evaluation)
+        measured = {name: value for name, value in scores.items() if name in METRICS and value is not None}
+        yield from self._fail_unless_finite(f"evaluation of epoch {epoch}", self.progress.iteration, measured)
         if self.config.checkpoints == "all":
             try:
                 self._save_model(epoch_file(epoch))

@@ -5,6 +5,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 
 from core.config import RunConfig
 from core.errors import InputError
-from core.events import Checkpointed, Event, Failed, Finished, Noticed, Resumed, Stepped, Stopped
+from core.events import Checkpointed, Evaluated, Event, Failed, Finished, Noticed, Resumed, Stepped, Stopped
 from core.methods import METHODS
 from core.models.checkpoint import FORMAT, NAME, PREVIOUS, load
 from core.models.model import MODEL_FILE
@@ -208,6 +209,23 @@ def test_loss_that_is_not_finite_fails_the_run_unless_it_may_continue_and_is_not
     assert not all(map(math.isfinite, last.terms.values()))
     assert isinstance(run(tiny_config(**rates, on_nan="continue"), tmp_path)[-1], Finished)
     assert not (tmp_path / NAME).exists()
+
+
+@pytest.mark.parametrize("method", ["gac", "clarinet", "basset"])
+def test_a_model_that_diverges_in_its_last_step_fails_in_its_evaluation(method: str, tmp_path: Path) -> None:
+    """The loss of the step is finite: nothing else would show it."""
+    lengths: dict[str, Any] = {"epoch_iterations": 1, "epochs": 1, "warmup_epochs": 0}
+    config = partial(tiny_config, method, **lengths, classifier_rate=1e36, stage1={"epochs": 1, "rate": 1e36})
+    *_, step, evaluation, last = run(config(), tmp_path)
+    assert isinstance(step, Stepped)
+    assert step.is_finite
+    assert isinstance(evaluation, Evaluated)
+    assert (evaluation.target_accuracy, evaluation.source_accuracy) == (0, 0)
+    assert isinstance(last, Failed)
+    assert (last.kind, last.iteration, last.checkpoint) == ("not finite", 1, None)
+    assert last.message.startswith("evaluation of epoch 1: target_loss is nan, ")
+    assert not list(tmp_path.iterdir()), "neither a checkpoint nor a model"
+    assert isinstance(run(config(on_nan="continue"), tmp_path)[-1], Finished)
 
 
 def test_checkpoint_of_another_type_of_device_resumes_with_a_notice(tmp_path: Path) -> None:

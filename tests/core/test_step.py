@@ -1,5 +1,6 @@
 """A training step as a GPU sees it: it never waits for the device, and iterations differ in λ and rates alone."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -250,6 +251,18 @@ def test_evaluation_has_no_float64() -> None:
         domain = evaluate_domain(torch.eye(4), test_set, torch.full((4,), 0.25))
     assert domain.accuracy == 100
     assert not [operation for operation in log.operations if "float64" in operation]
+
+
+def test_a_prediction_that_is_not_finite_is_wrong_and_never_a_class() -> None:
+    logits = torch.eye(3)
+    logits[0] = torch.nan  # argmax would be class 0, which is the label
+    logits[2, 2] = torch.inf
+    test_set = LabelledImages(ResidentImages(PIXELS, CPU, True), torch.arange(3))
+    domain = evaluate_domain(logits, test_set, torch.full((3,), 1 / 3))
+    assert domain.accuracy == pytest.approx(100 / 3)
+    assert domain.confusion == [[0, 0, 0], [0, 1, 0], [0, 0, 0]]
+    assert domain.loss is not None
+    assert math.isnan(domain.loss)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
