@@ -54,7 +54,7 @@ async def measure(points: int, rounds: int) -> dict[str, list[float]]:
             chart.smoothing, chart.lines = 0.03, variants[number % 3]
 
         def zoom(number: int) -> None:
-            chart.view = Viewport(number, points / 2 + number)
+            chart.view = Viewport((number, points / 2 + number))
 
         def use_symlog(number: int) -> None:
             chart.scale, chart.lines = "symlog", variants[number % 3]
