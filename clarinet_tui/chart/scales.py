@@ -1,6 +1,7 @@
 """The scales of a chart, the positions and labels of their ticks, and the x range that is shown."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -55,7 +56,7 @@ STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
 
-Ticks = dict[float, str]
+Ticks = Mapping[float, str]
 """The label of each tick, by its value."""
 
 
