@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from clarinet_tui.place import LaunchOptions, StopResult
 from clarinet_tui.queue import requests
@@ -41,19 +41,19 @@ class ActionResult:
     """The launch form of a cloned run."""
 
 
-Action = TypeVar("Action", bound=Callable[..., ActionResult])
+Arguments = ParamSpec("Arguments")
 
 
-def changing(action: Action) -> Action:
+def changing(action: Callable[Arguments, ActionResult]) -> Callable[Arguments, ActionResult]:
     """Refuse an action in an app that only watches."""
 
     @wraps(action)
-    def checked(*args: Any, **kwargs: Any) -> ActionResult:
+    def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> ActionResult:
         if is_read_only():
             raise InputError("this app is read-only: it shows runs and changes nothing")
         return action(*args, **kwargs)
 
-    return cast(Action, checked)
+    return checked
 
 
 @dataclass(frozen=True)

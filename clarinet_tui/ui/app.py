@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import work
 from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -226,6 +227,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
         titles = {command.title for command in commands}
         return [*commands, *(other for other in super().get_system_commands(screen) if other.title not in titles)]
 
+    @work(thread=True, exit_on_error=False)
     def _prepare_compare(self) -> None:
         """Import the Compare view in a thread; whatever that raises is logged and shown."""
         try:
@@ -269,9 +271,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
         is_prepared = self._families >= set(COMPARED_FAMILIES)
         self._families |= {run.family for run in snapshot.listing.rows if snapshot.is_ingested}
         if not is_prepared and self._families >= set(COMPARED_FAMILIES):  # so that the Compare view opens at once
-            self.set_timer(
-                IDLE_SECONDS, lambda: self.run_worker(self._prepare_compare, thread=True, exit_on_error=False)
-            )
+            self.set_timer(IDLE_SECONDS, self._prepare_compare)
 
     def _update_views(self) -> None:
         """Show the new state; not while the app ends, when screens are being removed."""

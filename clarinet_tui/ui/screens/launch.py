@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
@@ -108,8 +108,9 @@ class LaunchScreen(ViewScreen):
     def _change(self, form: LaunchForm) -> None:
         self._form = form
         self._draw_choices()
-        self.run_worker(partial(self._check, form), thread=True, exclusive=True, group="check", exit_on_error=False)
+        self._check(form)
 
+    @work(thread=True, exclusive=True, group="check", exit_on_error=False)
     def _check(self, form: LaunchForm) -> None:
         state = self.state
         try:
