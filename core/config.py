@@ -140,9 +140,7 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = True
     adversarial_step: Annotated[
         Literal["classifier", "own"],
-        setting(
-            "G and F's adversarial step: again by the classifier's optimizer, or at D's rate with λ on its gradient alone."
-        ),
+        setting("G and F's adversarial step: the classifier's again, or at D's rate with λ on its gradient alone."),
     ] = "classifier"
     batch_norm: Annotated[
         Literal["shared", "separate"],
