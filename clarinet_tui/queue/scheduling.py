@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,11 +25,9 @@ def waiting_reason(entry: QueueEntry, queue: Queue, runs_dir: Path, now: float |
     for run_id in entry.after:
         if run_id in queue:
             return f"run {run_id}"
-        try:
-            event = read_last_event(RunDirectory(runs_dir, run_id).journal) or {}
-        except (InputError, OSError):
-            event = {}
-        state = event.get("event")
+        state = None
+        with suppress(InputError, OSError):
+            state = (read_last_event(RunDirectory(runs_dir, run_id).journal) or {}).get("event")
         if state != RunState.FINISHED:
             return f"run {run_id}, which {f'is {state}' if state in FINAL_EVENTS else 'has not ended'}"
     return None

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, RUN_FILES, RunDirectory
@@ -15,10 +16,9 @@ MAX_REASON = 200
 
 def find_problems(run: RunDirectory) -> Iterator[tuple[str, str]]:
     """Yield each file that cannot be read, and why; the history has the lines of the journal."""
-    try:
-        present = {CONFIG, *(entry.name for entry in os.scandir(run.path))}
-    except OSError:
-        present = {CONFIG}
+    present = {CONFIG}
+    with suppress(OSError):
+        present.update(entry.name for entry in os.scandir(run.path))
     for name in RUN_FILES:
         if name not in present:
             continue

@@ -127,12 +127,11 @@ def read_final_states(job_ids: Collection[str]) -> dict[tuple[str, str], str]:
     Empty where Slurm keeps no accounts.
     """
     arguments = ["--noheader", "--parsable2", "--allocations", f"--jobs={','.join(job_ids)}"]
-    try:
-        output = call("sacct", *arguments, "--format=JobID,JobName,State")
-    except SlurmError:
-        return {}
-    rows = (line.split("|") for line in output.stdout.splitlines())
-    return {(row[0], row[1]): row[2].split(" ")[0] for row in rows if len(row) == 3}
+    with suppress(SlurmError):
+        output = call("sacct", *arguments, "--format=JobID,JobName,State").stdout
+        rows = (line.split("|") for line in output.splitlines())
+        return {(row[0], row[1]): row[2].split(" ")[0] for row in rows if len(row) == 3}
+    return {}
 
 
 def cancel(job_ids: Sequence[str], *, signal: str | None = None) -> None:

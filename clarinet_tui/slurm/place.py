@@ -231,10 +231,9 @@ class SlurmPlace:
         """Return the partitions; none where Slurm is not installed or does not answer."""
         if time.monotonic() - self._partitions_read > 60.0:  # they change rarely
             self._partitions_read = time.monotonic()
-            try:
-                self._partitions = commands.list_partitions(timeout=5.0) if shutil.which("sinfo") else []
-            except SlurmError:
-                self._partitions = []
+            self._partitions = []
+            with suppress(SlurmError):
+                self._partitions = commands.list_partitions(timeout=5.0)
         return self._partitions
 
 
