@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
-from textual import getters
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -128,14 +128,12 @@ class DevicesScreen(ViewScreen):
         if self._is_ready:
             self._draw()
 
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        self._show_wait_reason()
-
     def _cursor_row(self) -> QueueRow | None:
         machine = self.state.machine
         name = self._queue.highlighted_id
         return next((row for row in machine.queue_rows if row.id == name), None) if machine else None
 
+    @on(OptionList.OptionHighlighted)
     def _show_wait_reason(self) -> None:
         """Show the whole reason below the queue if its row has no room for it."""
         row = self._cursor_row()

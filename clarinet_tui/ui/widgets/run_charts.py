@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import ItemGrid, Vertical, VerticalScroll
 
@@ -103,9 +104,7 @@ class RunCharts(GuardedHandlers, Vertical):
     def _curves_of(self, run: str) -> RunCurves | None:
         return next((curves for curves in self.runs if curves.run.id == run), None)
 
-    def on_chart_resized(self) -> None:
-        self.on_resize()
-
+    @on(Chart.Resized)
     def on_resize(self) -> None:
         """Put the charts side by side, or stack them; low stacked charts share their x labels."""
         beside = self.size.width >= 100 and self.size.height < 26
