@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from _typeshed import FileDescriptorLike
 
+    from tests.support.terminal import Terminal
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 VARIABLE = "CLARINET_TEST_DATA"
 # No deadline: an example may be slow on a busy machine.
@@ -69,6 +71,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.support.nvml import build
 
     return build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Iterator[Terminal]":
+    """A terminal in the folder of the test."""
+    from tests.support.terminal import open_terminal
+
+    yield from open_terminal(tmp_path, monkeypatch)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -19,7 +19,7 @@ from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
 from tests.support import forked_python
 from tests.support.cli import HEAVY
-from tests.support.histories import make_run, open_history
+from tests.support.histories import ingested, make_run, open_history
 
 PROBE = """
 import sys
@@ -79,8 +79,7 @@ def test_zsh_evaluates_nothing_from_a_run(tmp_path: Path, runs: Path) -> None:
     evil = "\\\\$(touch pwned)`touch pwned`'\\\"; touch pwned #[/bold]"
     (runs / "ccc444").mkdir()
     (runs / "ccc444" / "config.toml").write_text(f'method = "{evil}"\n')
-    with open_history(runs) as db:
-        ingest_all(db, runs)
+    ingested(runs).close()
     assert "$(touch pwned)" in read_run_labels(runs / DATABASE_NAME, "ccc", 5)["ccc444"]
     completions, _ = complete(tmp_path, "clarinet show ccc", "zsh")
     description = "touch pwnedtouch pwned; touch pwned bold Y→D queued"

@@ -7,17 +7,14 @@ import msgspec
 import pytest
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.states import refresh_states
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor import IDLE_SECONDS, LOCK_TIMEOUT, Supervisor
 from clarinet_tui.runs.environment import write_environment
 from clarinet_tui.runs.lock import current_process
 from core.events import Finished
 from tests.support.events import resumed, started, step
-from tests.support.histories import open_history, write_events
-from tests.support.supervised import RecordingExecutor, enqueue_directly, make_fault_run
+from tests.support.histories import write_events
+from tests.support.supervised import RecordingExecutor, enqueue_directly, make_fault_run, read_state
 
 DAY = 86_400.0
 CPU = Device(key="cpu", label="cpu", name="a CPU")
@@ -97,17 +94,10 @@ def test_a_jump_does_not_keep_a_worker_of_this_host_in_state_starting(tmp_path: 
     """The clock jumps after the worker took its lock, so its files seem newer or older than the lock."""
     run = make_fault_run(tmp_path, "one")
     write_events(run, [started(), step(1)])
-    with open_history(tmp_path) as db, run.hold_lock():
-        ingest_run(db, run)
+    assert read_state(run) == "running"
+    with run.hold_lock():
         run.lock.write_bytes(msgspec.json.encode(msgspec.structs.replace(current_process(), since=time.time() + jump)))
-        assert read_state(db, tmp_path) == ("starting" if jump > 0 else "running")
+        assert read_state(run) == ("starting" if jump > 0 else "running")
         write_environment(run, run.read_config(), device="cpu")
         write_events(run, [resumed(1), step(2)])
-        ingest_run(db, run)
-        assert read_state(db, tmp_path) == "running"
-
-
-def read_state(db: Database, runs_dir: Path) -> str:
-    refresh_states(db, runs_dir)
-    state: str = db.rows("SELECT state FROM runs")[0][0]
-    return state
+        assert read_state(run) == "running"

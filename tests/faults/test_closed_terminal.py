@@ -4,21 +4,13 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.directory import list_runs
 from tests.support.supervised import read_logs, read_state, supervisor_pid, wait_until
-from tests.support.terminal import Terminal, open_terminal
+from tests.support.terminal import Terminal
 from tests.support.workers import events_named, make_task
-
-
-@pytest.fixture
-def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    yield from open_terminal(tmp_path, monkeypatch)
 
 
 def test_runs_of_a_sweep_continue_after_their_terminal_closes(runs: Path, tmp_path: Path, terminal: Terminal) -> None:

@@ -14,7 +14,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal import read_last_event
 from core.events import Event, Finished, Noticed
 from tests.support.events import resumed, started, step
-from tests.support.histories import content, make_run, open_history, write_events
+from tests.support.histories import content, make_run, open_history, read_row, write_events
 
 LAST_EVENTS: list[Event] = [
     step(4, {"complementary_loss": float("nan"), "lambda": 0.1}),
@@ -38,11 +38,11 @@ def test_a_run_can_be_resumed_from_a_journal_cut_at_any_byte(
             run = make_run(tmp_path, f"cut{end}")
             run.journal.write_bytes(complete[:end])
             ingest_run(db, run)
-            assert (state(db, run), iterations(db, run)) == ("running", [1, 2, 3])
+            assert (read_row(db, run.id).state, iterations(db, run)) == ("running", [1, 2, 3])
             assert can_continue(run, request_resume=end % 10 == 0)
             write_events(run, second_attempt)
             ingest_run(db, run)
-            assert (state(db, run), iterations(db, run)) == ("finished", [1, 2, 3])
+            assert (read_row(db, run.id).state, iterations(db, run)) == ("finished", [1, 2, 3])
             assert db.rows("SELECT 1 FROM events WHERE run = ? AND event = 'damaged'", (run.id,)) == []
         incremental = content(db)
         with Database.open(tmp_path, tmp_path / "rebuilt.db") as rebuilt:
@@ -59,11 +59,6 @@ def can_continue(run: RunDirectory, request_resume: bool) -> bool:
         requests.resume([run], LaunchOptions.from_paths(run.runs_dir, run.runs_dir))
         assert run.id in read_queue(run.runs_dir)
     return can_retry(run, QueueEntry(id=run.id, working_directory="", data_dir=""))
-
-
-def state(db: Database, run: RunDirectory) -> str:
-    value: str = db.rows("SELECT state FROM runs WHERE id = ?", (run.id,))[0][0]
-    return value
 
 
 def iterations(db: Database, run: RunDirectory) -> list[int]:

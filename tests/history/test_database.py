@@ -29,7 +29,7 @@ from clarinet_tui.runs.annotations import add_tag, set_note
 from core.errors import InputError
 from tests.support.events import evaluation, resumed, started, step
 from tests.support.forked_python import forkserver
-from tests.support.histories import content, make_outdated, make_run, open_history, record_run, write_events
+from tests.support.histories import content, ingested, make_outdated, make_run, open_history, record_run, write_events
 
 
 def write_history(runs_dir: Path, runs: int = 1) -> dict[str, list[tuple[Any, ...]]]:
@@ -40,8 +40,7 @@ def write_history(runs_dir: Path, runs: int = 1) -> dict[str, list[tuple[Any, ..
         write_events(run, [resumed(150), *map(step, range(151, 200))])
         add_tag(run, "icml")
         set_note(run, "a note")
-    with open_history(runs_dir) as db:
-        ingest_all(db, runs_dir)
+    with ingested(runs_dir) as db:
         return content(db)
 
 

@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.queries import count_runs, list_runs
 from clarinet_tui.history.query_language import QueryError, compile_query, quote_value
 from clarinet_tui.runs.directory import create_runs
 from core.errors import InputError
 from core.resolve import resolve
-from tests.support.histories import make_run, open_history
+from tests.support.histories import ingested, make_run, open_history
 
 NOW = datetime(2026, 6, 15, 12).timestamp()
 DAY = 86400.0
@@ -277,8 +276,7 @@ def test_sorting_and_pages(db: Database) -> None:
 def test_runs_created_together_keep_their_order(tmp_path: Path) -> None:
     with create_runs(tmp_path, [resolve(preset="smoke", seed=seed) for seed in range(12)]) as runs:
         order = [run.id for run in runs]
-    with open_history(tmp_path) as db:
-        ingest_all(db, tmp_path)
+    with ingested(tmp_path) as db:
         assert [row.id for row in list_runs(db)] == order[::-1]
         assert [row.id for row in list_runs(db, sort="method", descending=False)] == order
 
@@ -292,8 +290,7 @@ def with_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database
         runs, "long", complementary_loss="forward", classifier_rate=0.02, weights="my weights.pt", network="resnet18"
     )
     make_run(runs, "broken").config.write_text("no toml")
-    with open_history(runs) as db:
-        ingest_all(db, runs)
+    with ingested(runs) as db:
         yield db
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.history.database import DATABASE_NAME, Database
-from clarinet_tui.history.ingest import ingest_run
+from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.history.queries import RunRow, get_run
 from clarinet_tui.history.schema import TABLES
 from clarinet_tui.runs.directory import RunDirectory
@@ -34,6 +34,13 @@ def open_history(runs_dir: Path) -> Database:
     if not (runs_dir / DATABASE_NAME).exists():
         (runs_dir / DATABASE_NAME).write_bytes(_empty_database())
     return Database.open(runs_dir)
+
+
+def ingested(runs_dir: Path) -> Database:
+    """Open the history with all that the journals have."""
+    db = open_history(runs_dir)
+    ingest_all(db, runs_dir)
+    return db
 
 
 def make_outdated(database: Path) -> None:

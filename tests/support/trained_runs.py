@@ -7,21 +7,18 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.analysis.run_records import RunRecords
-from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.runs.directory import RunDirectory
 from core.events import Event, StageStarted
 from core.methods import find_method
 from tests.support.events import end_events, epoch_events, pseudo_labels, started
-from tests.support.histories import make_run, open_history, write_events
+from tests.support.histories import ingested, make_run, write_events
 
 EPOCH = 10
 """Iterations."""
 
 
 def read_runs(runs_dir: Path) -> RunRecords:
-    db = open_history(runs_dir)
-    ingest_all(db, runs_dir)
-    return RunRecords(db, runs_dir)
+    return RunRecords(ingested(runs_dir), runs_dir)
 
 
 def make_trained_run(

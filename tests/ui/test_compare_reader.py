@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.ui.feed.compare_reader import CompareReader
@@ -13,6 +12,7 @@ from core.events import Event
 from tests.support.app import open_app, wait_until
 from tests.support.cli import imported_modules
 from tests.support.events import evaluation, step
+from tests.support.histories import ingested
 from tests.support.known import known
 from tests.support.ui_runs import FAMILY_STEPS, five_seeds, write_family_run
 
@@ -27,8 +27,7 @@ def test_numbers_are_computed_again_only_after_an_evaluation(tmp_path: Path) -> 
     going = write_family_run(tmp_path, "clar6", "clarinet", 6, until=5, end="running")
     accuracy, loss = ComparisonRequest(), ComparisonRequest(metric="complementary_loss")
     append(going.journal, step(5 * FAMILY_STEPS + 1, epoch=6, adaptation_epoch=6))
-    with Database.open(tmp_path) as db:
-        ingest_all(db, tmp_path)
+    with ingested(tmp_path) as db:
         reader = CompareReader(db, tmp_path)
         first, curves = reader.read(accuracy), reader.read(loss)
         assert curves.comparison is first.comparison
@@ -47,8 +46,7 @@ def test_numbers_are_computed_again_only_after_an_evaluation(tmp_path: Path) -> 
 
 def test_the_default_opponent_is_the_best_two_step_baseline(tmp_path: Path) -> None:
     five_seeds(tmp_path, ("clarinet", "gac+dann"))
-    with Database.open(tmp_path) as db:
-        ingest_all(db, tmp_path)
+    with ingested(tmp_path) as db:
         assert "method:" not in (CompareReader(db, tmp_path).read(ComparisonRequest()).queries or ("", ""))[1]
         write_family_run(tmp_path, "cdan1", "gac+cdan-e", 1)
         ingest_all(db, tmp_path)
@@ -60,8 +58,7 @@ def test_basset_is_compared_with_its_controls_which_no_other_method_is(tmp_path:
     five_seeds(tmp_path, ("clarinet", "gac+dann", "gac+cdan-e"))
     for number, method in enumerate(("basset", "fwd+basset", "fwd+basset-kept")):
         write_family_run(tmp_path, f"bass{number}", method, 1)
-    with Database.open(tmp_path) as db:
-        ingest_all(db, tmp_path)
+    with ingested(tmp_path) as db:
         found = CompareReader(db, tmp_path).read(ComparisonRequest())
     assert [(one.left.method, one.right.method) for one in known(found.comparison).differences] == [
         ("clarinet", "gac+cdan-e"),
@@ -79,8 +76,7 @@ def append(journal: Path, event: Event) -> None:
 def test_reading_the_history_does_not_import_scipy(tmp_path: Path) -> None:
     write_family_run(tmp_path, "clar1", "clarinet", 1)
     write_family_run(tmp_path, "dann1", "gac+dann", 1)
-    with Database.open(tmp_path) as db:
-        ingest_all(db, tmp_path)
+    ingested(tmp_path).close()
     assert "scipy" not in imported_modules(READ.format(str(tmp_path)))
 
 
@@ -106,8 +102,7 @@ async def test_compare_is_imported_ahead_only_if_both_families_have_runs(
 def test_the_usual_choice_needs_both_families_and_quotes_what_it_asks(tmp_path: Path) -> None:
     folder = "my (own) digits->M"
     write_family_run(tmp_path, "clar1", "clarinet", 1, task=folder)
-    with Database.open(tmp_path) as db:
-        ingest_all(db, tmp_path)
+    with ingested(tmp_path) as db:
         reader = CompareReader(db, tmp_path)
         assert "Nothing to compare yet" in reader.read(ComparisonRequest()).description
         write_family_run(tmp_path, "dann1", "gac+dann", 1, task=folder)

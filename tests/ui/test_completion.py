@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.query_language import compile_query, quote_value
 from clarinet_tui.runs.annotations import add_tag
 from clarinet_tui.ui.feed.history_reader import read_query_values
 from clarinet_tui.ui.query_completion import complete
 from clarinet_tui.ui.widgets.filter_line import format_candidates
 from tests.support.app import SMALL, expect_text, open_app, screen_text
+from tests.support.histories import ingested
 from tests.support.ui_runs import three_runs, write_run
 
 KNOWN = {"method": ("clarinet", "gac", "gac+dan"), "tag": ("icml", "final run"), "task": ("U->M",)}
@@ -74,8 +73,7 @@ def test_a_quoted_value_is_one_value_of_a_query(value: str) -> None:
 
 def test_query_values_of_a_history(tmp_path: Path) -> None:
     add_tag(write_run(tmp_path, "aaa111", method="my-own", name="a name"), "icml")
-    with Database.open(tmp_path) as db:
-        ingest_all(db, tmp_path)
+    with ingested(tmp_path) as db:
         values = read_query_values(db)
     assert values["method"][0] == "clarinet"
     assert values["method"][-1] == "my-own"

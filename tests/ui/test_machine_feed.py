@@ -5,8 +5,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.queue.queue_file import update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
 from clarinet_tui.runs.lock import current_process
@@ -14,6 +12,7 @@ from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.feed.machine_reader import MachineReader
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.text.devices import format_queued_run
+from tests.support.histories import ingested
 from tests.support.nvml import BUSY
 from tests.support.ui_queue import fill_queue
 from tests.support.ui_runs import write_run
@@ -65,8 +64,7 @@ def test_a_run_without_a_readable_config_keeps_its_row(tmp_path: Path) -> None:
 def test_waiting_runs_of_a_known_kind_have_their_time(tmp_path: Path) -> None:
     write_run(tmp_path, "aaa111", epochs=4)
     fill_queue(tmp_path, "bbb222", "ccc333", device="cpu")
-    with Database.open(tmp_path) as db:
-        ingest_all(db, tmp_path)
+    ingested(tmp_path).close()
     reader = MachineReader(tmp_path, tmp_path)
     seconds = {row.method: row.seconds for row in reader.read().queue_rows}
     assert seconds == {"clarinet": pytest.approx(8.0), "gac+dan": None}

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.feed.history_reader import HistoryReader
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, DetailRequest, RunCurves, ViewRequest
@@ -12,6 +10,7 @@ from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_charts import RunCharts, overlay_lines
 from tests.support.app import SMALL, expect_text, open_app, screen_text, wait_until
+from tests.support.histories import ingested
 from tests.support.ui_runs import three_runs
 
 
@@ -84,8 +83,7 @@ async def test_overlaid_runs_share_zoom_and_axes(runs_dir: Path) -> None:
 
 
 def curves_of(runs_dir: Path, *ids: str) -> list[RunCurves]:
-    with Database.open(runs_dir) as db:
-        ingest_all(db, runs_dir)
+    ingested(runs_dir).close()
     reader = HistoryReader(runs_dir)
     snapshot = reader.read(ViewRequest(curves=tuple(CurvesRequest(run, ("target_accuracy",)) for run in ids)))
     reader.close()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from clarinet_tui.chart.curve import Curve
-from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.history_reader import HistoryReader, ReferenceReader
@@ -15,13 +14,13 @@ from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, ViewRequest
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from tests.support.app import expect_text, open_app, toast_texts, wait_until
+from tests.support.histories import ingested
 from tests.support.known import known
 from tests.support.ui_runs import write_reference_runs, write_run
 
 
 def read_references(runs_dir: Path, run: str, *, seeds: bool = True) -> References:
-    with Database.open(runs_dir) as db:
-        ingest_all(db, runs_dir)
+    with ingested(runs_dir) as db:
         reader, request = ReferenceReader(runs_dir), ReferenceRequest(run, seeds)
         assert reader.read(db, request) is None
         assert reader.has_more
@@ -79,8 +78,7 @@ def test_curves_come_before_references_and_new_seeds_are_added(runs_dir: Path) -
     write_reference_runs(runs_dir)
     reader = HistoryReader(runs_dir)
     request = ViewRequest(curves=(CurvesRequest("run5", ("target_accuracy",)),), references=ReferenceRequest("run5"))
-    with Database.open(runs_dir) as db:
-        ingest_all(db, runs_dir)
+    with ingested(runs_dir) as db:
         first, second = (known(reader.read(request)) for _ in range(2))
         assert first.curves
         assert first.references is None

@@ -16,18 +16,13 @@ from clarinet_tui.runs.directory import RunDirectory, list_run_ids
 from clarinet_tui.runs.journal import read_last_event
 from tests.support.disks import read_only
 from tests.support.supervised import kill_processes
-from tests.support.terminal import APP, Terminal, open_terminal, watch_quit_and_reopen
+from tests.support.terminal import APP, Terminal, watch_quit_and_reopen
 from tests.support.ui_queue import fill_queue, hold_queue, waiting
 from tests.support.ui_runs import three_runs, write_run
 from tests.support.workers import make_task, tiny_run
 
 VIEW_TEXTS = {"3": "Accuracy %", "4": "Nothing to compare", "5": "One step against two", "6": "The queue is empty"}
 """What each view shows of one finished run."""
-
-
-@pytest.fixture
-def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    yield from open_terminal(tmp_path, monkeypatch)
 
 
 @pytest.fixture
