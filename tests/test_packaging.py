@@ -59,13 +59,6 @@ def test_every_other_file_is_package_data() -> None:
     assert {ROOT / package / "py.typed" for package in PACKAGES} <= packaged, "types are published"
 
 
-@pytest.mark.parametrize("script", PROJECT["project"]["scripts"].values())
-def test_each_script_names_an_existing_function(script: str) -> None:
-    module, _, function = script.partition(":")
-    text = (ROOT / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
-    assert f"def {function}(" in text
-
-
 def python(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     environment["PYTHONPATH"] = str(ROOT)

@@ -13,20 +13,27 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from typer.testing import CliRunner
 
+from clarinet_tui.cli.main import app
 from clarinet_tui.runs.memory_peaks import record_memory_peak
 from core.resolve import resolve
 from tests.support.cli import CLARINET
 from tests.support.known import known
-from tests.support.nvml import ELSEWHERE, UUIDS, environment
+from tests.support.nvml import ELSEWHERE, UUIDS, environment, install_standin
 
 HOSTILE = "\x1b[31mred"
 
 
 def devices(library: Path, *arguments: str, **steering: object) -> str:
-    command, variables = [*CLARINET, "devices", *arguments], environment(library, steering)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=variables)
-    assert (done.returncode, done.stderr) == (0, "")
+    """Run the command in this process, which is faster."""
+    with pytest.MonkeyPatch.context() as patch:
+        install_standin(library, patch)
+        patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        for name, value in steering.items():
+            patch.setenv(name, str(value))
+        done = CliRunner().invoke(app, ["devices", *arguments])
+    assert (done.exit_code, done.stderr) == (0, ""), done.exception
     return done.stdout
 
 
@@ -61,7 +68,10 @@ def test_json_has_every_visible_device_with_the_same_keys(library: Path) -> None
 
 def test_unloadable_library_is_no_error_and_a_driver_failure_is_shown(library: Path, tmp_path: Path) -> None:
     (tmp_path / "libnvidia-ml.so.1").write_text("no library")
-    (cpu,) = json.loads(devices(tmp_path, "--json"))
+    command, variables = [*CLARINET, "devices", "--json"], environment(tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    (cpu,) = json.loads(done.stdout)
     assert (cpu["key"], cpu["problem"]) == ("cpu", None)
     lines = devices(library, STANDIN_INIT=18).splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["device", "cpu"]

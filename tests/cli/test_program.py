@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tomli
 from typer.testing import CliRunner
 
 from clarinet_tui.cli.ls import run_table
@@ -19,11 +20,13 @@ from tests.support.histories import make_run, open_history
 from tests.support.tables import printed
 from tests.support.ui_runs import run_row
 
+SCRIPTS = tomli.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
 
-@pytest.mark.parametrize("module", ["clarinet_tui.cli.main", "clarinet_tui.ui.main"])
-def test_versions(module: str) -> None:
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_versions(script: str) -> None:
     def run(*arguments: str) -> str:
-        code = f"from {module} import main; main()"
+        code = "from {0} import {1}; {1}()".format(*SCRIPTS[script].split(":"))
         return forked_python.run([sys.executable, "-P", "-c", code, *arguments]).stdout
 
     assert re.fullmatch(r"clarinet \d+\.\d+\.\d+\S*\n", run("--version"))
