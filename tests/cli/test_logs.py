@@ -4,7 +4,6 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Event, Finished
 from tests.support.cli import CLARINET, cli_environment, invoke, pipe_to_head, run_clarinet
 from tests.support.events import evaluation, started, step
-from tests.support.forked_python import forkserver
+from tests.support.forked_python import held_in_process
 from tests.support.histories import make_run, write_events
 
 FINISHED = Finished(iteration=300, epoch=3, target_accuracy=50.0, source_accuracy=None, seconds=9.0)
@@ -86,22 +85,11 @@ def test_follow_waits_survives_rotation_and_ends_with_the_run(run: RunDirectory)
         assert process.returncode == 0
 
 
-def hold_lock(run: RunDirectory, pipe: Connection) -> None:
-    with run.hold_lock():
-        pipe.send("held")
-        pipe.recv()
-
-
 def test_follow_ends_when_the_run_is_lost(run: RunDirectory) -> None:
     write_events(run, [started(), evaluation(100)])
-    ours, theirs = forkserver.Pipe()
-    worker = forkserver.Process(target=hold_lock, args=(run, theirs), daemon=True)
-    worker.start()
-    assert ours.recv() == "held"
-    with following(run, "-n", "1") as process:
+    with held_in_process(RunDirectory.hold_lock, run) as worker, following(run, "-n", "1") as process:
         assert line(process) == "epoch 1: target 50.00 %"
         worker.kill()
-        worker.join()
         rest, errors = process.communicate(timeout=60)
     assert rest == ""
     assert f"run {run.id} ended without a final event" in errors

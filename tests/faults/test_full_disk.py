@@ -23,7 +23,7 @@ from core.events import Finished
 from tests.support.cli import invoke
 from tests.support.disks import fill, small_disk
 from tests.support.events import started, step
-from tests.support.forked_python import forkserver, start_worker
+from tests.support.forked_python import call_in_process, start_worker
 from tests.support.histories import open_history
 from tests.support.supervised import (
     count_steps,
@@ -108,10 +108,7 @@ def test_a_run_continues_while_the_database_file_cannot_grow(runs: Path) -> None
     """A limit on file sizes, for systems where mounting is not permitted. The journal stays below it."""
     run = make_fault_run(runs, "one")
     open_history(runs).close()
-    process = forkserver.Process(target=record_with_limited_file_size, args=(run,), daemon=True)
-    process.start()
-    process.join()
-    assert process.exitcode == 0
+    assert call_in_process(record_with_limited_file_size, run) == 0
     advice = "runs continue; try again, or give --db a path on another disk"
     assert f"clarinet.db: disk error (disk I/O error): {advice}" in run.log.read_text()
     assert run.journal.stat().st_size < 200_000

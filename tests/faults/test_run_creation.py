@@ -13,7 +13,7 @@ from clarinet_tui.runs.directory import LEFTOVER_AGE, RunDirectory, list_run_ids
 from core.errors import InputError
 from core.resolve import resolve
 from tests.support.disks import fill, small_disk
-from tests.support.forked_python import forkserver
+from tests.support.forked_python import call_in_process
 from tests.support.supervised import make_fault_run, running_supervisor, wait_until
 
 
@@ -31,10 +31,7 @@ def create_until_sync(runs: Path, number: int) -> None:
 
 @pytest.mark.parametrize("sync", [0, 1, 2])
 def test_a_run_that_is_killed_while_it_is_created_can_be_created_again(runs: Path, sync: int) -> None:
-    process = forkserver.Process(target=create_until_sync, args=(runs, sync), daemon=True)
-    process.start()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
+    assert call_in_process(create_until_sync, runs, sync) == -signal.SIGKILL
     assert list_run_ids(runs) == []
     assert not (runs / "job42").exists()
     (leftover,) = runs.iterdir()

@@ -150,6 +150,14 @@ def run_worker(run: RunDirectory, *arguments: str, log: Path | None = None) -> i
     return start_worker(run, *arguments, log=log).wait()
 
 
+def call_in_process(function: Callable[..., object], *arguments: Any) -> int | None:
+    """Call a function in a process, and return its exit code."""
+    process = forkserver.Process(target=function, args=arguments, daemon=True)
+    process.start()
+    process.join()
+    return process.exitcode
+
+
 @contextmanager
 def held_in_process(
     enter: Callable[..., AbstractContextManager[Any]], *arguments: Any, prepare: Callable[[], object] = os.getpid
