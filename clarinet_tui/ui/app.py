@@ -164,8 +164,9 @@ class ClarinetApp(OrderedInput, GuardedApp):
         self.state.machine_feed.start()
 
     def _ensure_supervisor(self) -> None:
-        if isinstance(view := self.screen_stack[0], ViewScreen):
-            view.ensure_supervisor()
+        for screen in self.screen_stack if self.is_running else ():
+            if isinstance(screen, ViewScreen):
+                screen.ensure_supervisor()
 
     def on_unmount(self) -> None:
         if "inspection_feed" in vars(self.state):

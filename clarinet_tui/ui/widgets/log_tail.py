@@ -134,11 +134,10 @@ class LogTail(GuardedHandlers, Vertical):
         yield LogLines()
         with Horizontal(classes="search"):
             yield Static(" / ", classes="prompt", markup=False)
-            yield Input(placeholder="search; enter and arrows move between matches", compact=True)
+            field = Input(placeholder="search; enter and arrows move between matches", compact=True)
+            field.cursor_blink = self.app.animation_level != "none"
+            yield field
             yield StyledText(classes="count")
-
-    def on_mount(self) -> None:
-        self.query_one(Input).cursor_blink = self.app.animation_level != "none"
 
     lines = getters.query_one(LogLines)
 
