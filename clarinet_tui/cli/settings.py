@@ -54,8 +54,15 @@ def settings(
     found = named or [(spec, users) for spec, users in every if name is None or name.lower() in spec.name]
     if not found:
         raise InputError(f"settings: {_unknown(name or '', method)}")
-    defaults = {user: _defaults(user) for user in {user for _, users in found for user in users}}
-    rows = [_setting_row(spec, users, defaults) for spec, users in found]
+    defaults = {}
+    for user in {user for _, users in found for user in users}:
+        try:
+            defaults[user] = _defaults(user)
+        except InputError:  # a plug-in whose own defaults are wrong
+            if method:
+                raise
+    known = [(spec, [user for user in users if user in defaults]) for spec, users in found]
+    rows = [_setting_row(spec, users, defaults) for spec, users in known if users]
     with quiet_pipe():
         if json or jsonl:
             print_json_rows(rows, lines=jsonl)

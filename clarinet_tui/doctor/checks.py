@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -117,7 +118,17 @@ def check_plugins() -> Iterator[CheckResult]:
     """Name the methods of plug-ins, and the plug-ins that cannot be used; nothing if none is installed."""
     for problem in plugin_problems():
         yield CheckResult("plug-ins", "warning", problem, "repair or uninstall it; all other methods work")
-    if added := [name for name in methods() if name not in METHODS]:
+    added = {name: method for name, method in methods().items() if name not in METHODS}
+    for name, stage in ((name, stage) for name, method in added.items() for stage in method.stages):
+        module = stage.algorithm.partition(":")[0]
+        try:
+            found = find_spec(module) is not None
+        except Exception:  # noqa: BLE001 - the package of a plug-in may raise anything
+            found = False
+        if not found:
+            message = f"method {name}: stage {stage.name}: module {module} is not found"
+            yield CheckResult("plug-ins", "warning", message, "repair the plug-in; all other methods work")
+    if added:
         yield CheckResult("plug-ins", "good", f"{format_count(len(added), 'method')}: {', '.join(added)}")
 
 

@@ -13,7 +13,7 @@ from clarinet_tui.history.queries import RunRow, list_runs
 from clarinet_tui.history.query_language import quote_value
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_setting
-from core.config import Tag, in_order, settings_tagged
+from core.config import Tag, in_order, own_specs, settings_tagged
 from core.errors import InputError
 from core.methods import GAC, find_method
 
@@ -90,7 +90,10 @@ def comparable_settings(settings: Settings) -> dict[str, Any]:
     may_differ = settings_tagged(Tag.NO_EFFECT, Tag.ROUNDING) | {"seed"}
     kept = {name: value for name, value in settings.items() if name not in may_differ}
     try:
-        stages = find_method(settings["method"]).stages
+        method = find_method(settings["method"])
+        stages = method.stages
+        # A setting that the method has declared since had its default.
+        kept = {spec.name: spec.default for spec in own_specs(method.settings)} | kept
     except InputError:  # a plug-in that is not installed may use any setting
         stages = ()
     if stages == (GAC,):

@@ -38,7 +38,8 @@ class MemoryPeak(msgspec.Struct, frozen=True, kw_only=True):
 def memory_kind(config: RunConfig) -> str:
     """Return a text that is equal for runs that need the same memory."""
     values = [f"{name}={getattr(config, name)}" for name in SETTINGS]
-    return " ".join([*values, f"stage1.batch_size={config.stage1.batch_size}"])
+    own = [f"own.{name}={value}" for name, value in (config.own or {}).items()]
+    return " ".join([*values, f"stage1.batch_size={config.stage1.batch_size}", *own])
 
 
 def read_memory_peak(runs_dir: Path, config: RunConfig) -> int | None:

@@ -178,18 +178,31 @@ def _load_methods() -> tuple[Mapping[str, MethodSpec], tuple[str, ...]]:
         source = f"plug-in {point.name} ({point.value})"
         try:
             spec = point.load()
-        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plug-in may raise anything
             problems.append(f"{source}: cannot be imported ({describe_error(error)})")
             continue
-        if not isinstance(spec, MethodSpec):
-            problems.append(f"{source}: expected a MethodSpec, got {type(spec).__name__}")
+        if problem := _spec_problem(spec):
+            problems.append(f"{source}: {problem}")
         elif spec.name in known:
             problems.append(f"{source}: method {spec.name} already exists, from {origins[spec.name]}")
-        elif problem := declaration_problem(spec.settings):
-            problems.append(f"{source}: {problem}")
         else:
             known[spec.name], origins[spec.name] = spec, source
     return known, tuple(problems)
+
+
+def _spec_problem(spec: Any) -> str | None:
+    """Return why an object is no specification of a method."""
+    if not isinstance(spec, MethodSpec):
+        return f"expected a MethodSpec, got {type(spec).__name__}"
+    if not isinstance(spec.name, str) or not spec.name:
+        return f"expected a name, got {spec.name!a}"
+    if not isinstance(spec.stages, tuple) or not all(isinstance(stage, StageSpec) for stage in spec.stages):
+        return "stages: expected a tuple of StageSpecs"
+    if len(spec.stages) not in (1, 2):
+        return f"stages: expected one or two, got {len(spec.stages)}"
+    if spec.preset_table not in get_args(Table):
+        return f"preset_table: expected one of {', '.join(get_args(Table))}, got {spec.preset_table!a}"
+    return declaration_problem(spec.settings)
 
 
 def all_setting_specs() -> tuple[SettingSpec, ...]:

@@ -18,11 +18,11 @@ from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
 from clarinet_tui.history.queries import list_runs
-from clarinet_tui.history.variants import group_all, name_variants
+from clarinet_tui.history.variants import comparable_settings, group_all, name_variants
 from clarinet_tui.queue.sweep import Grid, expand_grid, run_command
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.stage1 import stage1_role
-from core.config import RunConfig, checkpoint_settings, setting
+from core.config import RunConfig, checkpoint_settings, flatten_settings, setting
 from core.errors import InputError
 from core.methods import ENTRY_POINTS, METHODS, find_method, own_settings, plugin_problems
 from core.resolve import changed_settings, minimal_settings, resolve
@@ -199,6 +199,18 @@ def test_declarations_in_another_form_are_named() -> None:
         )
 
 
+def test_specifications_that_cannot_be_used_are_named() -> None:
+    unknown: Any = "three-step"
+    three, table = replace(SHARP, stages=SHARP.stages[:1] * 3), replace(SHARP, preset_table=unknown)
+    with installed(SystemExit(3), three, table, SHARP):
+        assert find_method("sharp") is SHARP
+        assert [problem.partition(": ")[2] for problem in plugin_problems()] == [
+            "cannot be imported (SystemExit: 3)",
+            "stages: expected one or two, got 3",
+            "preset_table: expected one of one-step, two-step, basset, got 'three-step'",
+        ]
+
+
 # -- runs of a plug-in -------------------------------------------------------------------------------------------
 
 
@@ -251,6 +263,9 @@ def test_runs_are_listed_with_their_settings_also_without_the_plug_in(folder: Pa
             variants = group_all(list_runs(db, "method:sharp"))
             names = name_variants(variants)
         assert sorted(names) == ["sharp own.kind=hard own.temperature=2", "sharp own.kind=soft own.temperature=0.25"]
+        assert "did you mean classifier_rate or" in str(command("ls", "lr<1").exception)
+        assert "did you mean weight_decay?" in str(command("ls", "--sort", "wd").exception)
+        assert "did you mean weight_decay?" in str(command("ls", "--columns", "wd").exception)
         unknown = command("ls", "--columns", "own.temprature")
         assert "did you mean own.temperature?" in str(unknown.exception)
 
@@ -270,6 +285,13 @@ def test_settings_survive_toml_and_cannot_be_trained_without_the_plug_in(folder:
         pytest.raises(InputError, match=r"own\.temperature: no such"),
     ):
         own_settings(config)  # another version of the plug-in
+
+
+def test_setting_that_a_method_has_declared_since_had_its_default(sharp: None) -> None:
+    now = flatten_settings(msgspec.to_builtins(config_of()))
+    before = {name: value for name, value in now.items() if name != "own.kind"}
+    assert comparable_settings(before) == comparable_settings(now)
+    assert comparable_settings({**now, "own.kind": "hard"}) != comparable_settings(now)
 
 
 def test_settings_are_listed_and_completed(folder: Path) -> None:
@@ -305,3 +327,11 @@ def test_broken_plug_ins_are_named_and_keep_nothing_from_running(folder: Path) -
         plugins = [(check["verdict"], check["message"]) for check in checks if check["name"] == "plug-ins"]
         assert plugins == [("warning", broken), ("warning", twice), ("good", "1 method: sharp")]
         assert resolve(method="clarinet", cores=1).method == "clarinet"
+    absent = replace(SHARP.stages[1], algorithm="absent.module:Sharp")
+    wrong = replace(SHARP, name="wrong", defaults={"epochs": "ten"})
+    with installed(replace(SHARP, stages=(SHARP.stages[0], absent)), wrong):
+        checks = json.loads(command("doctor", "--json").stdout)
+        messages = [check["message"] for check in checks if check["name"] == "plug-ins"]
+        assert messages == ["method sharp: stage dann: module absent.module is not found", "2 methods: sharp, wrong"]
+        assert command("settings", "epochs").exit_code == 0
+        assert "epochs: expected" in str(command("settings", "--method", "wrong").exception)

@@ -35,7 +35,7 @@ class EntryPoint:
     value: str = "sharp:SHARP"
 
     def load(self) -> object:
-        if isinstance(self.loaded, Exception):
+        if isinstance(self.loaded, BaseException):
             raise self.loaded
         return self.loaded
 
