@@ -190,14 +190,11 @@ class Algorithm(ABC):
     def train_batch(self, batch: Batch, iteration: int) -> StepMetrics:
         """Do what an iteration asks of the device: draw, change images and take a step."""
         adaptation_step = self.problem.stage_plan.adaptation_step_of(iteration)
-        self.dropout.start(self.phase_of(iteration))
+        self.dropout.start(self.problem.stage_plan.phase_of(iteration)[0])
         metrics = self.step(self.augment(batch, adaptation_step), adaptation_step)
         if self.loss_scale:
             self.loss_scale.update()
         return metrics
-
-    def phase_of(self, iteration: int) -> str:
-        return "adaptation" if self.problem.stage_plan.adaptation_step_of(iteration) > 0 else "warm-up"
 
     def stream_seed(self, name: str) -> int:
         return stream_seed(self.problem.stage_plan.seed, self.problem.stage_plan.spec.name, name)
@@ -263,12 +260,10 @@ class Algorithm(ABC):
         """Set decaying learning rates as a function of the iteration alone, so that resuming is exact."""
         if self.config.rate_decay == "none":
             return
-        stage = self.problem.stage_plan
-        done, length = stage.phase_of(iteration)
+        phase, done, length = self.problem.stage_plan.phase_of(iteration)
         factor = 1 - done / length
         if self.config.rate_decay == "cosine":
-            is_adapting = stage.adaptation_step_of(iteration) > 0
-            factor = (1 + math.cos(math.pi * done / length)) / 2 if is_adapting else 1.0
+            factor = (1 + math.cos(math.pi * done / length)) / 2 if phase == "adaptation" else 1.0
         for name, optimizer in self.optimizers.items():
             for group in optimizer.param_groups:
                 group["lr"] = self.rates[name] * factor * group.get("rate_factor", 1.0)

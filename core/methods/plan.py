@@ -49,11 +49,12 @@ class StagePlan:
         count = epoch - self.epochs_before - self.warmup_epochs
         return count if count > 0 else None
 
-    def phase_of(self, iteration: int) -> tuple[int, int]:
-        """Return how many iterations of its phase (warm-up or the rest) came before, and the phase's length."""
+    def phase_of(self, iteration: int) -> tuple[str, int, int]:
+        """Return its phase, "warm-up" until the stage adapts, how many iterations of it came before, and its length."""
+        name = "adaptation" if self.adaptation_step_of(iteration) > 0 else "warm-up"
         done = iteration - self.iterations_before - 1
         warmup = self.warmup_epochs * self.iterations_per_epoch
-        return (done, warmup) if done < warmup else (done - warmup, self.iterations - warmup)
+        return (name, done, warmup) if done < warmup else (name, done - warmup, self.iterations - warmup)
 
     def adaptation_step_of(self, iteration: int) -> int:
         """Return i of λ: adaptation iterations so far, this one included; 0 in warm-up and without adaptation."""

@@ -68,9 +68,5 @@ def load_latest(folder: Path, config: RunConfig) -> tuple[dict[str, Any], str | 
 
 
 def has_finite_weights(modules: dict[str, Any]) -> bool:
-    return all(
-        bool(tensor.isfinite().all())
-        for state in modules.values()
-        for tensor in state.values()
-        if tensor.is_floating_point()
-    )
+    tensors = (tensor for state in modules.values() for tensor in state.values())
+    return all(bool(tensor.isfinite().all()) for tensor in tensors if tensor.is_floating_point())

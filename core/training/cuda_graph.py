@@ -162,27 +162,25 @@ class IterationRunner:
         self._captured: dict[str, CapturedStep] = {}
 
     def run(self, batch: Batch, iteration: int) -> StepMetrics:
-        phase = self._algorithm.phase_of(iteration)
+        phase, done, length = self._algorithm.problem.stage_plan.phase_of(iteration)
         if phase in self._captured:
             return self._captured[phase].run(batch, iteration)
-        done, length = self._algorithm.problem.stage_plan.phase_of(iteration)
         is_ready = self._eager_iterations[phase] >= EAGER_ITERATIONS and length - done >= MIN_ITERATIONS
         if self._make_graph and is_ready:
-            self._capture(phase, batch, iteration)
+            self._capture(phase, batch, iteration, middle=iteration - done + length // 2)
             return self.run(batch, iteration)
         self._eager_iterations[phase] += 1
         with self._numbers.set_to(iteration):  # as in the graph, to the last bit: a resumed run has the same numbers
             return self._numbers.with_numbers(self._algorithm.train_batch(batch, iteration))
 
-    def _capture(self, phase: str, batch: Batch, iteration: int) -> None:
+    def _capture(self, phase: str, batch: Batch, iteration: int, middle: int) -> None:
         """Add a graph that computes what the eager step does, or give up graphs and note the reason."""
         assert self._make_graph
         before = SavedState(self._algorithm)
         try:
             captured = CapturedStep(self._numbers, self._make_graph(), batch, iteration)
             before.restore()
-            done, length = self._algorithm.problem.stage_plan.phase_of(iteration)
-            self._check(captured, before, batch, iteration - done + length // 2)  # the middle of the phase
+            self._check(captured, before, batch, middle)
             self._captured[phase] = captured
         except RuntimeError as error:  # as torch raises when an operation cannot be captured
             reason = str(error).splitlines()[0]

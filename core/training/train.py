@@ -158,13 +158,11 @@ class RunProgress:
 class MetricBuffer:
     """Metrics of the latest iterations on the device, a row each, with the same names in every row."""
 
-    def __init__(self, device: torch.device, clock: Callable[[], float]) -> None:
-        self._device = device
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._names: tuple[str, ...] = ()
-        self._values = torch.empty(0)
-        self._rows: list[tuple[int, float, dict[str, float]]] = []
-        """The iteration, the seconds and the numbers of the host of each row."""
+        self._rows: list[tuple[int, float, torch.Tensor, dict[str, float]]] = []
+        """The iteration, the seconds, and the numbers of the device and of the host."""
         self._block_start = 0.0
         self.pending: deque[Stepped] = deque()
         """Fetched events that were not yielded yet."""
@@ -174,12 +172,9 @@ class MetricBuffer:
         names = tuple(metrics.on_device)
         if self._rows and (names != self._names or len(self._rows) == CAPACITY):
             self.fetch(stage)
-        if names != self._names:
-            self._names = names
-            self._values = torch.empty((CAPACITY, len(names)), device=self._device)
-        values = [value.detach().float() for value in metrics.on_device.values()]
-        torch.stack(values, out=self._values[len(self._rows)])
-        self._rows.append((iteration, seconds, metrics.on_host))
+        self._names = names
+        values = torch.stack([value.detach().float() for value in metrics.on_device.values()])
+        self._rows.append((iteration, seconds, values, metrics.on_host))
 
     def is_due(self, seconds: float) -> bool:
         """Return whether the buffer is full or its first row is old enough to be fetched."""
@@ -193,12 +188,12 @@ class MetricBuffer:
         """Convert the rows to pending events: the one place where the host waits for the device."""
         if not self._rows:
             return
-        values = self._values[: len(self._rows)].tolist()
+        values = torch.stack([row[2] for row in self._rows]).tolist()
         seconds = self._clock()  # after the wait: before it, iterations may not have been computed yet
         domains = 2 if stage.adaptation_step_of(self._rows[0][0]) > 0 else 1
         speed = domains * stage.batch_size * len(self._rows) / max(seconds - self._block_start, 1e-9)
         self._block_start = seconds
-        for (iteration, added, on_host), numbers in zip(self._rows, values, strict=True):
+        for (iteration, added, _, on_host), numbers in zip(self._rows, values, strict=True):
             epoch = stage.epoch_of(iteration)
             event = Stepped(
                 iteration=iteration,
@@ -318,7 +313,7 @@ class Session:
                 raise InputError(f"pseudo_labels: expected {len(task_data.source_train)} labels, got {count}")
             if self.pseudo_labels.min() < 0 or self.pseudo_labels.max() >= self.data.classes:
                 raise InputError(f"pseudo_labels: expected classes from 0 to {self.data.classes - 1}")
-        self.metrics = MetricBuffer(device, lambda: self.seconds)
+        self.metrics = MetricBuffer(lambda: self.seconds)
         self.last_evaluation: Evaluated | None = None
         self.has_ended = False
         self.saved_at = hooks.clock()

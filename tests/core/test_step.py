@@ -81,7 +81,7 @@ def test_no_step_waits_for_the_device(stage: str, shape: str, saves_launches: bo
 def train_without_values(algorithm: Algorithm, shape: str) -> None:
     stage = algorithm.problem.stage_plan
     for first in first_iterations(algorithm):
-        buffer = MetricBuffer(CPU, lambda: 0.0)
+        buffer = MetricBuffer(lambda: 0.0)
         for iteration in (first, first + 1):
             metrics = algorithm.iterate(make_batch(stage, shape), iteration)
             buffer.add(stage, iteration, 0.0, metrics)

@@ -233,7 +233,7 @@ def test_operations_that_are_not_deterministic_are_noticed_once(monkeypatch: pyt
 def test_speed_counts_the_wait_for_the_device() -> None:
     """Two iterations were started within a second, and the device has computed them after ten."""
     (stage,) = make_plan(tiny_config(warmup_epochs=0), find_method("clarinet"), 40, 40)
-    buffer = MetricBuffer(torch.device("cpu"), clock=lambda: 10.0)
+    buffer = MetricBuffer(clock=lambda: 10.0)
     for iteration in (1, 2):
         buffer.add(stage, iteration, iteration / 2, StepMetrics({"x": torch.zeros(())}, {}))
     buffer.fetch(stage)
