@@ -1,14 +1,13 @@
 """Bring the app into a state that no longer changes, for SVG snapshots."""
 
 from collections.abc import Callable
-from functools import partial
 
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.view_screen import ViewScreen
-from tests.support.app import screen_text, wait_until
+from tests.support.app import expect_text, screen_text, wait_until
 
 SnapCompare = Callable[..., bool]
 RunBefore = Callable[[Pilot[None]], object]
@@ -33,7 +32,7 @@ def is_complete(app: ClarinetApp) -> bool:
 
 
 def press_and_freeze(text: str, *keys: str, first: str = "● target") -> RunBefore:
-    """Press the keys once `first` is on the screen, wait for `text`, and stop the feed."""
+    """Press the keys once `first` is on the screen, wait for `text`, and stop the feeds."""
 
     async def run_before(pilot: Pilot[None]) -> None:
         app = pilot.app
@@ -41,16 +40,15 @@ def press_and_freeze(text: str, *keys: str, first: str = "● target") -> RunBef
         if keys:
             await wait_until(pilot, lambda: first in screen_text(app) and is_complete(app), "the first charts")
             await pilot.press(*keys)
-        await wait_until(pilot, lambda: text in screen_text(app), text)
+        await expect_text(pilot, text)
         await wait_until(pilot, lambda: is_complete(app), "a complete snapshot")
-        app.state.history_feed.stop()
-        await _wait_until_still(pilot)
+        await _freeze(app, pilot)
 
     return run_before
 
 
 def step_and_freeze(*steps: str) -> RunBefore:
-    """Do the steps (a key, `#id` to focus a widget, or ` text` to wait for), and stop both feeds."""
+    """Do the steps (a key, `#id` to focus a widget, or ` text` to wait for), and stop the feeds."""
 
     async def run_before(pilot: Pilot[None]) -> None:
         app = pilot.app
@@ -60,24 +58,21 @@ def step_and_freeze(*steps: str) -> RunBefore:
             if step.startswith("#"):
                 app.screen.query_one(step).focus()
             elif step.startswith(" "):
-                await wait_until(pilot, partial(_shows, app, step[1:]), step)
+                await expect_text(pilot, step[1:])
             else:
                 await pilot.press(step)
-        app.state.history_feed.stop()
-        app.state.machine_feed.stop()
-        await _wait_until_still(pilot)
+        await _freeze(app, pilot)
 
     return run_before
 
 
-def _shows(app: ClarinetApp, text: str) -> bool:
-    return text in screen_text(app)
-
-
-async def _wait_until_still(pilot: Pilot[None]) -> None:
-    for line in pilot.app.screen.query(Input):
+async def _freeze(app: ClarinetApp, pilot: Pilot[None]) -> None:
+    """Stop the feeds, and wait until nothing moves."""
+    app.state.history_feed.stop()
+    app.state.machine_feed.stop()
+    for line in app.screen.query(Input):
         line.cursor_blink = False
     frames: list[str] = []
     while len(frames) < EQUAL_FRAMES or len(set(frames[-EQUAL_FRAMES:])) > 1:
         await pilot.pause(0.05)
-        frames.append(screen_text(pilot.app))
+        frames.append(screen_text(app))
