@@ -54,7 +54,7 @@ class HistoryScreen(RunActionScreen):
             "group",
             "Group",
             id="history.group",
-            tooltip="Runs that differ only in the seed as one row, with mean ± std",
+            tooltip="Group runs that differ only in the seed: mean ± std",
         ),
         Binding("slash", "filter", "Filter", key_display="/", id="history.filter"),
         Binding(
