@@ -24,6 +24,8 @@ class ResidentImages:
         self, images: NDArray[np.uint8], device: torch.device, channels_last: bool, normalised: bool = False
     ) -> None:
         self._images = torch.from_numpy(np.ascontiguousarray(images)).to(device)
+        self.values = images[:1].size
+        """The number of values of one image."""
         self._channels_last = channels_last
         self._is_normalised = normalised
         if normalised:
@@ -31,11 +33,6 @@ class ResidentImages:
 
     def __len__(self) -> int:
         return len(self._images)
-
-    @property
-    def values(self) -> int:
-        """The number of values of one image."""
-        return self._images[:1].numel()
 
     def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
         """Yield normalised images in the given order, batch by batch, a short last batch included."""
@@ -49,6 +46,7 @@ class StreamedImages:
 
     def __init__(self, images: NDArray[np.uint8], device: torch.device, channels_last: bool, workers: int) -> None:
         self._images = images
+        self.values = images[:1].size
         self._device = device
         self._channels_last = channels_last
         self._order: list[NDArray[np.int64]] = []
@@ -64,10 +62,6 @@ class StreamedImages:
 
     def __len__(self) -> int:
         return len(self._images)
-
-    @property
-    def values(self) -> int:
-        return self._images[:1].size
 
     def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
         self._order[:] = [chosen.numpy() for chosen in torch.split(order.cpu(), batch_size)]

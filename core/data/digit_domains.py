@@ -159,7 +159,7 @@ def read_uci(train: bool) -> Digits:
 def read_release(folder: Path, split: str) -> Split:
     """Read mnist_m_train/ or mnist_m_test/ with its list of labels."""
     listing = folder / f"mnist_m_{split}_labels.txt"
-    names: list[str] = []
+    paths: list[Path] = []
     labels: list[int] = []
     for number, line in enumerate(listing.read_text().splitlines(), 1):
         fields = line.split()
@@ -167,11 +167,10 @@ def read_release(folder: Path, split: str) -> Split:
             continue
         if len(fields) != 2 or fields[1] not in set("0123456789"):
             raise InputError(f'{listing}: line {number}: expected "name.png 7", got "{line[:60]}"')
-        names.append(fields[0])
+        paths.append(folder / f"mnist_m_{split}" / fields[0])
         labels.append(int(fields[1]))
-    if not names:
+    if not paths:
         raise InputError(f"{listing}: lists no images")
-    paths = [folder / f"mnist_m_{split}" / name for name in names]
     return Split(str(listing), FileImages(paths, (32, 32, 3)), np.array(labels, dtype=np.int64))
 
 
@@ -203,12 +202,11 @@ def read_digit_domain(domain: Domain, scratch: Scratch, progress: ProgressCallba
         return DomainSplits(domain, train, test, tuple(notes))
     files = require_files(domain.name, data_dir)
     train, test = read_domain_files(domain.name, files, scratch)
-    counts, published = (len(train), len(test)), PUBLISHED[domain.name].sizes
-    notes = []
+    published, notes = PUBLISHED[domain.name].sizes, []
     if files.format is FileFormat.GENERATED:
         notes = [f"{domain.title} is {read_record(files.folder).description}"]
-    elif counts != published:
-        sizes = f"{counts[0]} + {counts[1]} images, published with {published[0]} + {published[1]}"
+    elif (len(train), len(test)) != published:
+        sizes = f"{len(train)} + {len(test)} images, published with {published[0]} + {published[1]}"
         notes = [f"{domain.title}: {sizes}"]
     return DomainSplits(domain, train, test, tuple(notes))
 
