@@ -1,6 +1,9 @@
 """A supervisor that is frozen or dies: stopping a run ends in time without it, and the next command replaces it."""
 
 import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,16 +27,18 @@ from tests.support.supervised import (
 )
 
 
-def start_run(runs: Path, behaviour: str = "steps=100000") -> RunDirectory:
+@contextmanager
+def training(runs: Path, behaviour: str = "steps=100000") -> Iterator[tuple[RunDirectory, "subprocess.Popen[bytes]"]]:
+    """A run that trains, and its supervisor."""
     run = make_fault_run(runs, "one", behaviour)
     enqueue_directly(run)
-    return run
+    with running_supervisor(runs) as supervisor:
+        wait_until(lambda: count_steps(run), runs)
+        yield run, supervisor
 
 
 def test_a_run_stops_in_time_although_its_supervisor_is_frozen(runs: Path) -> None:
-    run = start_run(runs)
-    with running_supervisor(runs) as supervisor:
-        wait_until(lambda: count_steps(run), runs)
+    with training(runs) as (run, supervisor):
         supervisor.send_signal(signal.SIGSTOP)
         assert requests.stop(run, timeout=1.0) is StopResult.REQUESTED
         assert requests.wait_until_stopped(run, timeout=1.0), "it was asked to save"
@@ -42,9 +47,7 @@ def test_a_run_stops_in_time_although_its_supervisor_is_frozen(runs: Path) -> No
 
 
 def test_a_run_that_does_not_save_is_killed_although_its_supervisor_is_frozen(runs: Path) -> None:
-    run = start_run(runs, "steps=100000 saves=1000")
-    with running_supervisor(runs) as supervisor:
-        wait_until(lambda: count_steps(run), runs)
+    with training(runs, "steps=100000 saves=1000") as (run, supervisor):
         supervisor.send_signal(signal.SIGSTOP)
         requests.stop(run, timeout=0.5)
         assert not requests.wait_until_stopped(run, timeout=0.5)
@@ -54,9 +57,8 @@ def test_a_run_that_does_not_save_is_killed_although_its_supervisor_is_frozen(ru
 def test_a_run_stops_in_time_although_its_supervisor_dies_meanwhile(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = start_run(runs)
-    with running_supervisor(runs):
-        wait_until(lambda: count_steps(run), runs)
+    with training(runs) as (run, _):
+        pass
     monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs_dir: None)  # it died after this call
     requests.stop(run, timeout=1.0)
     assert requests.wait_until_stopped(run, timeout=1.0)
@@ -64,14 +66,11 @@ def test_a_run_stops_in_time_although_its_supervisor_dies_meanwhile(
 
 
 def test_a_run_stops_although_the_queue_stays_locked(runs: Path) -> None:
-    run = start_run(runs)
-    with running_supervisor(runs) as supervisor:
-        wait_until(lambda: count_steps(run), runs)
-        with held_in_process(lock_queue, runs):
-            supervisor.send_signal(signal.SIGSTOP)
-            assert requests.stop(run, timeout=0.1) is StopResult.REQUESTED
-            assert requests.wait_until_stopped(run, timeout=1.0)
-            assert last_event(run) == "stopped"
+    with training(runs) as (run, supervisor), held_in_process(lock_queue, runs):
+        supervisor.send_signal(signal.SIGSTOP)
+        assert requests.stop(run, timeout=0.1) is StopResult.REQUESTED
+        assert requests.wait_until_stopped(run, timeout=1.0)
+        assert last_event(run) == "stopped"
 
 
 def test_a_wait_for_the_queue_has_a_limit_and_names_the_holder(runs: Path) -> None:
@@ -84,9 +83,7 @@ def test_a_wait_for_the_queue_has_a_limit_and_names_the_holder(runs: Path) -> No
 
 def test_a_frozen_supervisor_is_noticed_and_replaced(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clarinet_tui.queue.supervisor.UNRESPONSIVE_AFTER", 3.0)
-    run = start_run(runs)
-    with running_supervisor(runs) as supervisor:
-        wait_until(lambda: count_steps(run), runs)
+    with training(runs) as (run, supervisor):
         assert check_supervisor(runs).verdict == "good"
         ensure_supervisor_if_needed(runs)
         assert supervisor.poll() is None
