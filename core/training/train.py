@@ -10,6 +10,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -338,7 +339,7 @@ class Session:
 
     def run(self, resume: bool) -> Iterator[Event]:
         """Train from the start or the newest checkpoint to the end."""
-        try:
+        with suppress(_RunEnded):
             yield from self._resume() if resume else self._start()
             while True:
                 stage = self.stage
@@ -359,8 +360,6 @@ class Session:
                 if weights is not None:
                     self.algorithm.load_classifier(weights)
                 yield from self._checkpoint()
-        except _RunEnded:
-            return
 
     def _train_stage(self, stage: StagePlan) -> Iterator[Event]:
         """Train what is left of a stage, and evaluate after its epochs."""
