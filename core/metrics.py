@@ -6,8 +6,6 @@ A new metric is described here and returned by a method's `step`. Metrics of plu
 from dataclasses import dataclass
 from typing import Literal
 
-from core.events import Evaluated
-
 Level = Literal["iteration", "evaluation"]
 Kind = Literal["accuracy", "loss", "diagnostic", "share", "rate", "speed"]
 """An accuracy is recorded in percent, a share as a number from 0 to 1."""
@@ -22,15 +20,12 @@ class Metric:
     """Short title in a chart's legend and in the sidebar; by default the name in words."""
     title: str = ""
     """Title of a chart or a column; by default the name in words, capitalised."""
+    level: Level = "iteration"
 
     def __post_init__(self) -> None:
         words = self.name.replace("_", " ")
         object.__setattr__(self, "label", self.label or words)
         object.__setattr__(self, "title", self.title or words.capitalize())
-
-    @property
-    def level(self) -> Level:
-        return "evaluation" if self.name in Evaluated.__struct_fields__ else "iteration"
 
     @property
     def unit(self) -> str:
@@ -51,21 +46,29 @@ class Metric:
         return f"{self.title} {self.unit}".rstrip()
 
 
+def _at_evaluation(name: str, kind: Kind, description: str, label: str = "", title: str = "") -> Metric:
+    return Metric(name, kind, description, label, title, level="evaluation")
+
+
 _CATALOGUE = (
-    Metric("target_accuracy", "accuracy", "share of target test images classified correctly, in percent", "target"),
-    Metric("source_accuracy", "accuracy", "share of source test images classified correctly, in percent", "source"),
-    Metric(
+    _at_evaluation(
+        "target_accuracy", "accuracy", "share of target test images classified correctly, in percent", "target"
+    ),
+    _at_evaluation(
+        "source_accuracy", "accuracy", "share of source test images classified correctly, in percent", "source"
+    ),
+    _at_evaluation(
         "pseudo_label_accuracy",
         "accuracy",
         "share of source images whose pseudo-label is the true one, in percent",
         "pseudo-labels",
         "Pseudo-label accuracy",
     ),
-    Metric("target_loss", "loss", "cross-entropy on target test images"),
-    Metric("source_loss", "loss", "cross-entropy on source test images"),
-    Metric("complementary_risk", "loss", "Eq. 6 on held-out source images; needs no true label", "risk"),
-    Metric("target_entropy", "diagnostic", "mean entropy of the predictions for target test images"),
-    Metric(
+    _at_evaluation("target_loss", "loss", "cross-entropy on target test images"),
+    _at_evaluation("source_loss", "loss", "cross-entropy on source test images"),
+    _at_evaluation("complementary_risk", "loss", "Eq. 6 on held-out source images; needs no true label", "risk"),
+    _at_evaluation("target_entropy", "diagnostic", "mean entropy of the predictions for target test images"),
+    _at_evaluation(
         "target_information",
         "diagnostic",
         "entropy of the mean target prediction minus the mean entropy; needs no label",
