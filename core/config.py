@@ -64,6 +64,9 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     seed: Annotated[int, setting("Seed of every random stream of the run.", Tag.IDENTITY, ge=0, lt=2**31)] = 1
     preset: Annotated[Preset, setting("Protocol that sets the defaults of the other settings.", Tag.IDENTITY)] = "paper"
     name: Annotated[str, setting("A name for display only.", Tag.IDENTITY, Tag.NO_EFFECT, max_length=200)] = ""
+    sweep: Annotated[
+        str, setting("Name of the sweep that the run is part of.", Tag.IDENTITY, Tag.NO_EFFECT, max_length=100)
+    ] = ""
 
     source_size: Annotated[int, setting("Number of source images; 0 is all.", Tag.SOURCE, ge=0)] = 0
     target_size: Annotated[int, setting("Number of unlabelled target images; 0 is all.", Tag.EVALUATION, ge=0)] = 0

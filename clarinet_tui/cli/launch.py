@@ -5,6 +5,7 @@ What they share: options, settings, durations, options of Slurm, and the cost.
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from typer import Argument, Option
 
 from clarinet_tui.analysis.run_estimate import Estimator
 from clarinet_tui.cli.completion import method_names, preset_names, run_ids, task_names
-from clarinet_tui.cli.lookup import select_runs
+from clarinet_tui.cli.lookup import open_history, select_runs
 from clarinet_tui.cli.options import (
     DATA,
     RUNS,
@@ -37,13 +38,15 @@ from clarinet_tui.cli.tui import replace_process, tui
 from clarinet_tui.devices.device import Device, match_devices, select_device, unavailable_reason, worker_options
 from clarinet_tui.devices.local import list_devices
 from clarinet_tui.history.database import Database
+from clarinet_tui.history.sweeps import join_sweep
 from clarinet_tui.place import LaunchOptions, PlaceName, SlurmOptions, StopResult
 from clarinet_tui.queue import requests
-from clarinet_tui.queue.sweep import expand_grid, nest, parse_grid, parse_seeds, parse_value
+from clarinet_tui.queue.sweep import Grid, expand_grid, nest, parse_grid, parse_seeds, parse_value, validate_name
+from clarinet_tui.runs.annotations import add_tag, validate_tag
 from clarinet_tui.runs.directory import RunDirectory, find_run, read_toml
 from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
 from clarinet_tui.slurm.options import parse_pairs, parse_table
-from clarinet_tui.text import format_count, format_duration, shell_command
+from clarinet_tui.text import format_count, format_duration, printable, shell_command
 from clarinet_tui.worker.notifications import ON_END, parse_hook_command
 from core.config import RunConfig, format_value, merge_settings
 from core.errors import InputError
@@ -82,12 +85,22 @@ class Launch:
     time_limit: Annotated[
         str | None, Option(metavar="TIME", help="Save and stop after 90m, 2h30m or 1d of an attempt.")
     ] = None
+    tag: Annotated[list[str] | None, Option(metavar="NAME", help="Tag the new runs with NAME; repeatable.")] = None
     on: On = None
     slurm: SlurmPairs = None
     json: Json = False
     jsonl: Jsonl = False
     runs_dir: RunsDir = RUNS
     data_dir: DataDir = DATA
+
+    def __post_init__(self) -> None:
+        for name in self.tag or ():
+            validate_tag(name)
+
+    def tag_runs(self, runs: Sequence[RunDirectory]) -> None:
+        for run in runs:
+            for name in self.tag or ():
+                add_tag(run, name)
 
     def choose(self, **settings: Any) -> dict[str, Any]:
         """Return the settings that were chosen, with preset, epochs and those of --set, which win."""
@@ -146,6 +159,7 @@ def run(
         raise InputError("run: --not-before and --after are for queued runs: leave out --headless")
     form: OutputForm = "lines" if launch.jsonl else "array" if launch.json else None
     if existing := _find_existing(launch.runs_dir, resume, run_id, file, chosen):
+        launch.tag_runs([existing])
         continue_run(existing, options, headless, form)
     cores = None if headless else place.cores(str(chosen.get("device", "auto")), options)
     config = make_config(file, chosen, cores)
@@ -159,8 +173,11 @@ def run(
             confirm_cost([config], launch.runs_dir, launch.data_dir)
     if headless:
         devices = choose_devices(config.device)
-        exec_worker(RunDirectory.create(launch.runs_dir, config, id=run_id), options, form, devices)
+        new = RunDirectory.create(launch.runs_dir, config, id=run_id)
+        launch.tag_runs([new])
+        exec_worker(new, options, form, devices)
     (new,) = place.submit([config], options, run_id=run_id)
+    launch.tag_runs([new])
     show_run(new, options)
 
 
@@ -228,8 +245,9 @@ def exec_worker(run: RunDirectory, options: LaunchOptions, form: OutputForm, dev
 
 def sweep(
     file: Annotated[
-        Path | None, Argument(metavar="FILE", help="TOML file: methods, tasks, seeds, [grid], settings.")
+        Path | None, Argument(metavar="FILE", help="TOML file: name, methods, tasks, seeds, [grid], settings.")
     ] = None,
+    name: Annotated[str | None, Option(help="Name of the sweep; an existing one is extended.")] = None,
     methods: Annotated[str | None, Option(help="clarinet,gac+cdan-e", autocompletion=method_names)] = None,
     tasks: Annotated[str | None, Option(help='"M->U,U->M"', autocompletion=task_names)] = None,
     seeds: Annotated[str | None, Option(help="1..5 or 1,2,7")] = None,
@@ -246,7 +264,8 @@ def sweep(
 ) -> None:
     """Queue all combinations of methods, tasks, seeds and settings.
 
-    Options on the command line override the file.
+    Options on the command line override the file. Queries find the runs of a sweep with sweep:NAME. A sweep with the
+    name of another extends it: it queues only the runs that the sweep does not have yet.
 
     Example: clarinet sweep --methods clarinet,gac+cdan-e --tasks "M->U" --seeds 1..5 --preset quick
     """
@@ -258,10 +277,10 @@ def sweep(
     runs = parse_grid(content, source)
     axes = dict(runs.axes)
     for text in grid or []:
-        name, equals, values = text.partition("=")
-        if not equals or not name.strip() or not values.strip():
+        key, equals, values = text.partition("=")
+        if not equals or not key.strip() or not values.strip():
             raise InputError(f"--grid: expected KEY=A,B, got {text!a}")
-        axes[name.strip()] = [parse_value(value) for value in _split(values)]
+        axes[key.strip()] = [parse_value(value) for value in _split(values)]
     runs = replace(
         runs,
         methods=_split(methods) if methods else runs.methods,
@@ -270,19 +289,42 @@ def sweep(
         settings=merge_settings(runs.settings, launch.choose(device=device)),
         axes=axes,
     )
+    named = validate_name(name, "--name") if name is not None else runs.name or str(runs.settings.get("sweep", ""))
+    runs = replace(runs, name=named)
     options = launch.make_options(jobs, priority=priority, retries=retries, share_device=share, paused=paused)
     place = requests.place_named(launch.runs_dir, options.on)
     configs = expand_grid(runs, place.cores(str(runs.settings.get("device", "auto")), options))
     if dry_run:
-        texts = place.preview(configs, options)
-        _print_queued(texts, "\n".join(texts).rstrip("\n") + "\n", launch)
+        if named:
+            configs, title = _join_sweep(runs, configs, launch.runs_dir)
+            print(title, file=sys.stderr)
+        tags = "".join(f" --tag {shlex.quote(tag)}" for tag in launch.tag or ()) if place.is_here else ""
+        texts = [f"{text}{tags}" for text in place.preview(configs, options)] if configs else []
+        _print_queued(texts, "\n".join(texts).rstrip("\n") + "\n" if texts else "", launch)
         return
+    configs, title = _join_sweep(runs, configs, launch.runs_dir)
     if place.is_here and not yes and not paused:
         confirm_cost(configs, launch.runs_dir, launch.data_dir)
-    ids = [run.id for run in place.submit(configs, options)]
+    submitted = place.submit(configs, options) if configs else []
+    launch.tag_runs(submitted)
+    ids = [run.id for run in submitted]
+    if not ids:
+        _print_queued([], f"{title}: none is queued\n", launch)
+        return
     queued = f"1 run queued: {ids[0]}" if len(ids) == 1 else f"{len(ids)} runs queued: {ids[0]} to {ids[-1]}"
     watch = (shell_command(*words, runs_dir=launch.runs_dir) for words in (("clarinet-tui",), ("clarinet", "queue")))
-    _print_queued(ids, f"{queued}. Watch {'it' if len(ids) == 1 else 'them'} with: {' or '.join(watch)}\n", launch)
+    _print_queued(
+        ids, f"{title}\n{queued}. Watch {'it' if len(ids) == 1 else 'them'} with: {' or '.join(watch)}\n", launch
+    )
+
+
+def _join_sweep(grid: Grid, configs: list[RunConfig], runs_dir: Path) -> tuple[list[RunConfig], str]:
+    """Return the runs that the sweep of this name lacks, or all with a new name, and a title for the user."""
+    with open_history(runs_dir) as database:
+        name, joined = join_sweep(database, grid, configs)
+    existing = len(configs) - len(joined)
+    of_all = f"{existing} of these {len(configs)} runs" if len(configs) > 1 else "this run"
+    return joined, f"Sweep {printable(name)}{f' has {of_all} already' if existing else ''}"
 
 
 def _print_queued(values: list[str], text: str, launch: Launch) -> None:
@@ -361,6 +403,7 @@ def clone(
     Example: clarinet clone 6e3 --seed 2 --set epochs=5
     """
     settings = minimal_settings(find_run(runs_dir, id).read_config())
+    settings.pop("sweep", None)  # the sweep has this run, and --name extends it
     if seed is not None:
         settings["seed"] = seed
     settings = merge_pairs(settings, set_)

@@ -14,12 +14,14 @@ import tomli
 
 from clarinet_tui.place import SlurmOptions
 from clarinet_tui.slurm.options import format_pairs
-from clarinet_tui.text import shell_command
+from clarinet_tui.text import format_task, shell_command, shorten
 from core.config import RunConfig, flatten_settings, format_value, merge_settings, nest_settings
 from core.errors import InputError
 from core.resolve import resolve
 
 MAX_RUNS = 10_000
+MAX_NAME = 100
+MAX_MADE_NAME = 60
 FLAGS = ("method", "task", "seed", "preset", "epochs", "device")
 """Settings that have their own command line flag."""
 
@@ -37,6 +39,8 @@ class Grid:
     """Other settings with their values."""
     source: str = "sweep"
     """Where the grid comes from, for error messages."""
+    name: str = ""
+    """The name of the sweep, the setting `sweep` of its runs; empty for runs of no sweep."""
 
     def __len__(self) -> int:
         return math.prod(map(len, (self.methods, self.tasks, self.seeds, *self.axes.values())))
@@ -45,6 +49,7 @@ class Grid:
         """Yield the settings of each run."""
         for seed, task, *values, method in itertools.product(self.seeds, self.tasks, *self.axes.values(), self.methods):
             point = dict(self.settings) | {"method": method, "task": task, "seed": seed}
+            point |= {"sweep": self.name} if self.name else {}
             for name, value in zip(self.axes, values, strict=True):
                 point = merge_settings(point, nest(name, value))
             yield point
@@ -62,6 +67,24 @@ def expand_grid(grid: Grid, cores: int | None = None) -> list[RunConfig]:
     return [resolve(point, source=grid.source, cores=cores) for point in grid.points()]
 
 
+def make_name(grid: Grid) -> str:
+    """Return a name for the sweep from what it varies, such as "basset classifier_rate" or "methods × tasks"."""
+    axes = {"methods": grid.methods, "tasks": grid.tasks, **grid.axes}
+    varied = [name for name, values in axes.items() if len(values) > 1]
+    words = [grid.methods[0]] if len(grid.methods) == 1 else []
+    words += [" × ".join(varied)] if varied else []
+    if set(varied) <= {"methods"}:
+        words.append(format_task(grid.tasks[0]).replace("→", "->"))
+    return shorten(" ".join(words), MAX_MADE_NAME)
+
+
+def validate_name(name: Any, source: str) -> str:
+    """Return the name of a sweep without surrounding spaces."""
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= MAX_NAME:
+        raise InputError(f"{source}: expected 1 to {MAX_NAME} printable characters, got {format_value(name)}")
+    return name.strip()
+
+
 def parse_seeds(text: str, source: str = "--seeds") -> list[int]:
     """Parse `1..5`, `1,2,7` or a combination."""
     seeds: list[int] = []
@@ -77,7 +100,7 @@ def parse_seeds(text: str, source: str = "--seeds") -> list[int]:
 
 
 def parse_grid(settings: Mapping[str, Any], source: str) -> Grid:
-    """Parse a sweep's TOML file: methods, tasks, seeds, a table `[grid]` of lists, and settings of every run."""
+    """Parse a sweep's TOML file: name, methods, tasks, seeds, a table `[grid]` of lists, and settings of every run."""
     rest = dict(settings)
     methods, tasks = _pop_strings(rest, "methods", ["clarinet"], source), _pop_strings(rest, "tasks", [], source)
     seeds = rest.pop("seeds", [1])
@@ -97,7 +120,8 @@ def parse_grid(settings: Mapping[str, Any], source: str) -> Grid:
     for name in ("method", "task", "seed"):
         if name in rest:
             raise InputError(f"{source}: {name}: expected {name}s, a list")
-    return Grid(methods, tasks, seeds, rest, axes, source)
+    name = validate_name(rest.pop("name"), f"{source}: name") if "name" in rest else ""
+    return Grid(methods, tasks, seeds, rest, axes, source, name)
 
 
 def _pop_strings(rest: dict[str, Any], name: str, default: list[str], source: str) -> list[str]:
@@ -121,14 +145,16 @@ def run_command(
     return shell_command(*words, runs_dir=runs_dir)
 
 
-def sweep_command(grid: Grid, slurm: SlurmOptions | None = None) -> str:
-    """Return the command that queues the whole grid, here or with these options of Slurm."""
-    command = ["clarinet", "sweep", "--methods", ",".join(grid.methods), "--tasks", ",".join(grid.tasks)]
+def sweep_command(grid: Grid, slurm: SlurmOptions | None = None, tags: Sequence[str] = ()) -> str:
+    """Return the command that queues the whole grid with these tags, here or with these options of Slurm."""
+    command = ["clarinet", "sweep", *(("--name", grid.name) if grid.name else ())]
+    command += ["--methods", ",".join(grid.methods), "--tasks", ",".join(grid.tasks)]
     command += ["--seeds", _format_seeds(grid.seeds), *_format_flags(grid.settings)]
     for name, values in grid.axes.items():
         command += ["--grid", f"{name}={','.join(map(_format_toml, values))}"]
     if slurm is not None:
         command += ["--on", "slurm", *(word for pair in format_pairs(slurm) for word in ("--slurm", pair))]
+    command += [word for tag in tags for word in ("--tag", tag)]
     return shlex.join(command)
 
 

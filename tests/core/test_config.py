@@ -257,7 +257,7 @@ def test_configuration_survives_toml(settings: dict[str, Any]) -> None:
 def test_checkpoint_settings_are_those_with_an_effect() -> None:
     plain = checkpoint_settings(resolve(cores=1))
     same: dict[str, Any] = {"name": "x", "device": "cpu", "workers": 0, "checkpoint_minutes": 1.0, "on_nan": "continue"}
-    same |= {"checkpoints": "none", "cuda_graph": "auto", "memory_limit_gb": 1.0}
+    same |= {"sweep": "first", "checkpoints": "none", "cuda_graph": "auto", "memory_limit_gb": 1.0}
     assert checkpoint_settings(resolve(same, cores=1)) == plain
     assert set(same) == settings_tagged(Tag.NO_EFFECT)
     changes: list[dict[str, Any]] = [{"seed": 2}, {"threads": 2}, {"precision": "bf16"}, {"epochs": 3}]
@@ -266,7 +266,7 @@ def test_checkpoint_settings_are_those_with_an_effect() -> None:
 
 
 def test_settings_are_selected_by_their_tags() -> None:
-    assert settings_tagged(Tag.IDENTITY) == {"method", "task", "seed", "preset", "name"}
+    assert settings_tagged(Tag.IDENTITY) == {"method", "task", "seed", "preset", "name", "sweep"}
     assert settings_tagged(Tag.ROUNDING) == {"threads", "compile", "channels_last"}
     assert settings_tagged(Tag.SOURCE, Tag.EVALUATION) == {
         *("source_size", "source_fraction", "ybars_per_sample", "true_fraction", "usps_split", "image_size", "fit"),

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, parse_grid, parse_seeds, run_command, sweep_command
+from clarinet_tui.queue.sweep import (
+    MAX_RUNS,
+    Grid,
+    expand_grid,
+    make_name,
+    parse_grid,
+    parse_seeds,
+    run_command,
+    sweep_command,
+)
 from core.errors import InputError
 from core.resolve import minimal_settings, resolve
 
@@ -79,6 +88,9 @@ def test_a_file_has_methods_tasks_seeds_a_grid_and_settings_for_all() -> None:
         ({"tasks": ["M->U"], "seeds": [1, 1]}, "seeds: expected each value once"),
         ({"tasks": ["M->U"], "seeds": "0..5000", "grid": {"epochs": [1, 2, 3]}}, f"expected at most {MAX_RUNS} runs"),
         ({"tasks": ["M->X"]}, '"X" is neither'),
+        ({"name": "a\nb"}, "name: expected 1 to 100 printable characters"),
+        ({"name": " "}, "name: expected 1 to 100 printable characters"),
+        ({"name": 3}, "name: expected 1 to 100 printable characters"),
     ],
 )
 def test_errors_name_their_place_in_the_file(table: dict[str, Any], message: str) -> None:
@@ -96,6 +108,37 @@ def test_commands_can_be_typed() -> None:
     ]
     first = run_command(next(GRID.points()))
     assert shlex.split(first)[:7] == ["clarinet", "run", "--headless", "--method", "clarinet", "--task", "M->U"]
+
+
+@pytest.mark.parametrize(
+    ("methods", "tasks", "axes", "name"),
+    [
+        (["basset"], ["Y->D"], {}, "basset Y->D"),
+        (["basset"], ["Y->D"], {"classifier_rate": [0.1, 0.2]}, "basset classifier_rate"),
+        (["basset"], ["Y->D"], {"classifier_rate": [0.1]}, "basset Y->D"),
+        (["basset"], ["/data/photos->/data/scans"], {}, "basset photos->scans"),
+        (["basset"], ["M->U", "U->M"], {}, "basset tasks"),
+        (["basset", "gac"], ["M->U"], {}, "methods M->U"),
+        (["basset", "gac"], ["M->U", "U->M"], {}, "methods × tasks"),
+        (["basset", "gac"], ["M->U"], {"epochs": [1, 2], "crop": [0, 0.1]}, "methods × epochs × crop"),
+    ],
+)
+def test_a_name_is_made_of_what_varies(
+    methods: list[str], tasks: list[str], axes: dict[str, list[Any]], name: str
+) -> None:
+    assert make_name(Grid(methods, tasks, [1, 2], {}, axes)) == name
+
+
+def test_long_names_are_cut() -> None:
+    axes = {f"setting_{number}": [1, 2] for number in range(20)}
+    assert len(make_name(Grid(["basset"], ["M->U"], [1], {}, axes))) == 60
+
+
+def test_the_name_is_a_setting_of_each_run_and_an_option_of_the_command() -> None:
+    grid = parse_grid({"name": " first ", "tasks": ["M->U"], "seeds": "1..2"}, "sweep.toml")
+    assert [config.sweep for config in expand_grid(grid)] == ["first"] * 2
+    assert shlex.split(sweep_command(grid, tags=["icml"]))[:4] == ["clarinet", "sweep", "--name", "first"]
+    assert shlex.split(sweep_command(grid, tags=["icml"]))[-2:] == ["--tag", "icml"]
 
 
 @settings(max_examples=60)
