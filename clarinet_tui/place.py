@@ -6,18 +6,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import msgspec
 
 from clarinet_tui.text import format_duration
+from core.config import setting_values
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from clarinet_tui.devices.device import Device, Partition
     from clarinet_tui.runs.directory import RunDirectory
@@ -119,6 +121,13 @@ class QueueRow:
     """How long it will take, if runs of its kind have finished."""
     is_paused: bool = False
     is_stopping: bool = False
+    config: RunConfig | None = field(default=None, hash=False)
+    """None if its settings cannot be read."""
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """All settings by name; empty if they cannot be read."""
+        return setting_values(self.config) if self.config else {}
 
     @property
     def is_waiting(self) -> bool:
@@ -133,7 +142,9 @@ class QueueRow:
 
 def settings_of_row(config: RunConfig | None) -> dict[str, Any]:
     """Return the fields of a row that show the settings of its run; none if they cannot be read."""
-    return {} if config is None else {"method": config.method, "task": config.task, "seed": config.seed}
+    return (
+        {} if config is None else {"method": config.method, "task": config.task, "seed": config.seed, "config": config}
+    )
 
 
 def check_waiting(run: RunDirectory, is_waiting: bool | None) -> None:

@@ -1,27 +1,25 @@
 """`clarinet ls`: list the runs of the history."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
-from clarinet_tui.cli.completion import Items, setting_names_only, sort_fields
+from clarinet_tui.cli.columns import Described, complete_columns, parse_columns, runs_table
+from clarinet_tui.cli.completion import Items, sort_fields
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryWords, RunsDir
 from clarinet_tui.cli.output import print_json_rows, print_table, quiet_pipe, warn
-from clarinet_tui.history.queries import SORT_ALIASES, RunRow, count_runs, list_runs, varied_settings
+from clarinet_tui.history.queries import SORT_ALIASES, RunRow, count_runs, list_runs
 from clarinet_tui.queue.queue_file import read_all_queues
 from clarinet_tui.queue.scheduling import waiting_reason
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.tables.table import Column, Table, make_table
-from clarinet_tui.text import format_duration, format_seed, format_setting, shell_command, shorten
-from core.config import similar_names
+from clarinet_tui.tables.table import Column, Table
+from clarinet_tui.text import format_duration, format_seed, shell_command, shorten
 from core.errors import InputError
-from core.methods import all_setting_specs
 
 MAX_DAMAGED = 5
 """Runs with unreadable files that are named."""
@@ -32,11 +30,8 @@ TEXT_FIELDS = frozenset(
 """Fields that sort ascending by default."""
 
 
-def complete_columns(incomplete: str) -> Items:
-    """Complete the last name of a list of columns."""
-    before, comma, last = incomplete.rpartition(",")
-    settings = dict(setting_names_only(last))
-    return [(f"{before}{comma}{name}", settings.get(name, "")) for name in column_names() if name.startswith(last)]
+def complete_ls_columns(incomplete: str) -> Items:
+    return complete_columns(incomplete, (column for column, _ in _columns({})))
 
 
 def list_(
@@ -50,7 +45,7 @@ def list_(
         Option(
             metavar="NAMES",
             help="Columns and settings, separated by commas: id,classifier_rate,target.",
-            autocompletion=complete_columns,
+            autocompletion=complete_ls_columns,
         ),
     ] = "",
     reverse: Annotated[bool, Option("--reverse", "-r", help="Reverse the order.")] = False,
@@ -72,7 +67,7 @@ def list_(
     descending = (field not in TEXT_FIELDS) != reverse
     database = open_history(runs_dir)
     rows = list_runs(database, query, sort=field, descending=descending, limit=-1 if all_ else limit)
-    chosen = parse_columns(columns, rows)
+    chosen = parse_columns(columns, (column for column, _ in _columns({})), rows)
     with quiet_pipe():
         if json or jsonl:
             print_json_rows((row.as_object() for row in rows), lines=jsonl)
@@ -106,53 +101,12 @@ def _waiting_reasons(rows: list[RunRow], runs_dir: Path) -> dict[str, str]:
     return {run_id: reason for run_id, reason in reasons.items() if reason}
 
 
-MAX_VARIED = 2
-"""Settings that differ and are shown before other columns where there is little room."""
-
-
-def parse_columns(text: str, rows: Sequence[RunRow] = ()) -> tuple[str, ...]:
-    """Return the names of columns and settings in a list, also those of `rows`; none for the default columns."""
-    names = tuple(filter(None, (name.strip() for name in text.split(","))))
-    known = [*column_names(), *(name for row in rows for name in row.settings)] if names else []
-    for name in names:
-        if name not in known:
-            near = similar_names(name, known)
-            hint = f"did you mean {near}?" if near else "choose from `clarinet settings` and the titles of columns"
-            raise InputError(f"--columns: no column {name!a}: {hint}")
-    return names
-
-
-def column_names() -> list[str]:
-    """Return the titles of all columns, without spaces, and the names of all settings."""
-    titles = [column.title.replace(" ", "-") for column, _ in _columns({})]
-    return [*titles, *(spec.name for spec in all_setting_specs() if spec.name not in titles)]
-
-
-def setting_column(name: str, drop: int) -> tuple[Column, Callable[[RunRow], Any]]:
-    def make_cell(row: RunRow) -> str:
-        return format_setting(row.settings[name]) if name in row.settings else ""
-
-    return Column(name, right=True, drop=drop), make_cell
-
-
 def run_table(rows: Sequence[RunRow], waits: Mapping[str, str], chosen: Sequence[str] = ()) -> Table:
     """Describe the runs: in the chosen columns, or in those of interest and the settings that differ."""
-    columns = _columns(waits)
-    if chosen:
-        by_title = {
-            column.title.replace(" ", "-"): (replace(column, drop=0, optional=False), make_cell)
-            for column, make_cell in columns
-        }
-        columns = [by_title.get(name) or setting_column(name, 0) for name in chosen]
-    else:
-        varied = varied_settings(rows)
-        settings = [setting_column(name, 1 if at < MAX_VARIED else 10 + at) for at, name in enumerate(varied)]
-        columns = [*columns[:6], *settings, *columns[6:-2]]
-    cells = ([make_cell(row) for _, make_cell in columns] for row in rows)
-    return make_table((column for column, _ in columns), cells)
+    return runs_table(rows, _columns(waits), chosen, after="preset", on_request=2)
 
 
-def _columns(waits: Mapping[str, str]) -> list[tuple[Column, Callable[[RunRow], Any]]]:
+def _columns(waits: Mapping[str, str]) -> list[Described[RunRow]]:
     """Return all columns but those of settings; the last two only if they are chosen."""
     return [
         (Column("id"), lambda row: row.id),

@@ -2,27 +2,59 @@
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
 
+from clarinet_tui.cli.columns import Described, complete_columns, parse_columns, runs_table
+from clarinet_tui.cli.completion import Items
 from clarinet_tui.cli.lookup import find_runs
 from clarinet_tui.cli.options import RUNS, Ids, Json, Jsonl, RunIds, RunsDir
 from clarinet_tui.cli.output import print_json_rows, print_table
 from clarinet_tui.devices.device import match_devices
 from clarinet_tui.devices.local import list_devices
+from clarinet_tui.place import QueueRow
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.local import LocalPlace
-from clarinet_tui.tables.table import Column, make_table
+from clarinet_tui.tables.table import Column
 from clarinet_tui.text import shell_command
 from core.errors import InputError
 
 app = typer.Typer(name="queue", invoke_without_command=True, rich_markup_mode=None)
 
 
+def describe_columns() -> list[Described[QueueRow]]:
+    return [
+        (Column("", name="position"), lambda row: row.position or ""),
+        (Column("id"), lambda row: row.id),
+        (Column("state"), lambda row: _state(row)),
+        (Column("method", wraps=True, least=10), lambda row: row.method),
+        (Column("task", wraps=True, least=8), lambda row: row.task),
+        (Column("seed"), lambda row: row.seed),
+        (Column("device", drop=2), lambda row: (row.started_on or row.device)[:12]),
+        (Column("waits for", wraps=True, least=16, growth=3), lambda row: row.waits_for),
+    ]
+
+
+def complete_queue_columns(incomplete: str) -> Items:
+    return complete_columns(incomplete, (column for column, _ in describe_columns()))
+
+
+Columns = Annotated[
+    str,
+    Option(
+        metavar="NAMES",
+        help="Columns and settings, separated by commas: id,classifier_rate,waits-for.",
+        autocompletion=complete_queue_columns,
+    ),
+]
+
+
 @app.callback()
-def queue(context: typer.Context, json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) -> None:
+def queue(
+    context: typer.Context, columns: Columns = "", json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS
+) -> None:
     """Show and change the queue.
 
     Without a command, the same as `clarinet queue ls`.
@@ -30,49 +62,55 @@ def queue(context: typer.Context, json: Json = False, jsonl: Jsonl = False, runs
     Example: clarinet queue
     """
     if context.invoked_subcommand is None:
-        list_(json=json, jsonl=jsonl, runs_dir=runs_dir)
+        list_(columns=columns, json=json, jsonl=jsonl, runs_dir=runs_dir)
 
 
 @app.command("ls")
-def list_(json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) -> None:
+def list_(columns: Columns = "", json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) -> None:
     """List running and waiting runs.
 
-    Waiting runs are in the order in which they will start, each with what it waits for.
+    Waiting runs are in the order in which they will start, each with what it waits for. Settings that differ among the
+    runs are columns. A narrow terminal leaves out columns.
 
-    Example: clarinet queue ls
+    Example: clarinet queue ls --columns id,classifier_rate,waits-for
     """
     places = requests.places(runs_dir)
-    objects, cells = [], []
-    for row in (row for place in places for row in place.list_runs()):
-        state, device = "waiting" if row.is_waiting else "running", row.started_on or row.device
-        run = {"id": row.id, "state": state, "method": row.method, "task": row.task, "seed": row.seed}
-        cells.append((row.position or "", *run.values(), device[:12], row.waits_for))
-        objects.append(
-            {
-                "position": row.position,
-                **run,
-                "device": device,
-                "job": row.job or None,
-                "priority": row.options.priority,
-                "retries": row.options.retries,
-                "waits_for": row.wait_reason,
-                "not_before": row.options.not_before or None,
-                "after": list(row.options.after),
-                "time_limit": row.options.time_limit or None,
-            }
-        )
+    rows = [row for place in places for row in place.list_runs()]
+    chosen = parse_columns(columns, (column for column, _ in describe_columns()), rows)
     if json or jsonl:
-        print_json_rows(objects, lines=jsonl)
+        print_json_rows(map(_as_object, rows), lines=jsonl)
         return
-    if cells:
-        titles = ("", "id", "state", "method", "task", "seed", "device", "waits for")
-        print_table(make_table([Column(title, wraps=True) for title in titles], cells), gap=1)
+    if rows:
+        print_table(runs_table(rows, describe_columns(), chosen, after="seed"), gap=1)
     else:
         sweep = shell_command("clarinet", "sweep", "--seeds", "1..3", "--preset", "quick", runs_dir=runs_dir)
         print(f"The queue is empty. Queue runs with: {sweep}")
     for place in places:
         for problem in place.describe_problems():
             print(problem)
+
+
+def _state(row: QueueRow) -> str:
+    return "waiting" if row.is_waiting else "running"
+
+
+def _as_object(row: QueueRow) -> dict[str, Any]:
+    return {
+        "position": row.position,
+        "id": row.id,
+        "state": _state(row),
+        "method": row.method,
+        "task": row.task,
+        "seed": row.seed,
+        "device": row.started_on or row.device,
+        "job": row.job or None,
+        "priority": row.options.priority,
+        "retries": row.options.retries,
+        "waits_for": row.wait_reason,
+        "not_before": row.options.not_before or None,
+        "after": list(row.options.after),
+        "time_limit": row.options.time_limit or None,
+    }
 
 
 @app.command()

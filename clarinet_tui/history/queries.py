@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -225,18 +225,22 @@ def _run_row(db: Database, row: dict[str, Any]) -> RunRow:
     return RunRow(**{name: row[name] for name in RunRow.__dataclass_fields__})
 
 
-def varied_settings(rows: Iterable[RunRow]) -> list[str]:
+class HasSettings(Protocol):
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+
+def varied_settings(rows: Iterable[HasSettings]) -> list[str]:
     """Return the settings that differ among runs of the same method, task and preset, in the order of the settings.
 
     Seeds do not count, and neither do settings without an effect on the numbers.
     """
-    first: dict[tuple[str | None, ...], Mapping[str, Any]] = {}
+    first: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     varied = set()
-    for row in rows:
-        if row.settings:
-            others = first.setdefault((row.method, row.task, row.preset), row.settings)
-            if others is not row.settings:
-                varied |= {name for name, value in row.settings.items() if others.get(name, value) != value}
+    for settings in (row.settings for row in rows if row.settings):
+        others = first.setdefault(tuple(map(settings.get, ("method", "task", "preset"))), settings)
+        if others is not settings and others != settings:
+            varied |= {name for name, value in settings.items() if others.get(name, value) != value}
     ignored = settings_tagged(Tag.IDENTITY, Tag.NO_EFFECT, Tag.ROUNDING) | {"stage1.seed"}
     return in_order(varied - ignored)
 
