@@ -6,19 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.place import LaunchOptions, QueueRow
+from clarinet_tui.history.queries import varied_settings
+from clarinet_tui.place import LaunchOptions, QueueRow, settings_of_row
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import Listing
 from clarinet_tui.ui.text.devices import (
+    fit_queue,
     format_device,
     format_ended_runs,
     format_queue_end,
+    format_queue_header,
     format_queued_run,
     makespan,
     reason_fits,
 )
 from clarinet_tui.ui.widgets.pick_list import PickList
+from core.config import RunConfig
 from tests.support.app import SMALL, WIDE, OpenedApp, expect_text, open_app, screen_text, wait_until
 from tests.support.nvml import BUSY, FREE
 from tests.support.trained_runs import make_trained_run
@@ -146,16 +150,43 @@ def test_the_end_counts_running_and_waiting_runs() -> None:
 
 def test_a_waiting_run_has_its_time_and_its_limit() -> None:
     row = QueueRow(id="abc", method="fwd+basset-kept", task="Y->D", seed=1, wait_reason="until 2026-11-17 16:59")
-    assert format_queued_run(row, MachineSnapshot(), None, 78).plain.endswith(" until 2026-11-17 16:59")
-    assert reason_fits(row, 78)
+    narrow, wide = (fit_queue(MachineSnapshot(), width) for width in (78, 158))
+    assert format_queued_run(row, MachineSnapshot(), None, narrow).plain.endswith(" until 2026-11-17 16:59")
+    assert reason_fits(row, narrow)
     limited = replace(row, options=LaunchOptions(data_dir="", working_directory="", time_limit=5400.0))
-    assert format_queued_run(limited, MachineSnapshot(), None, 158).plain.endswith("16:59; at most 1h30")
-    assert not reason_fits(limited, 78)
+    assert format_queued_run(limited, MachineSnapshot(), None, wide).plain.endswith("16:59; at most 1h30")
+    assert not reason_fits(limited, narrow)
+
+
+def test_runs_of_a_sweep_are_told_apart_by_their_settings() -> None:
+    configs = [RunConfig(method="fwd+basset-kept", task="Y->D", classifier_rate=rate) for rate in (0.001, 0.003, 0.01)]
+    rows = [
+        QueueRow(id=f"run{number}", started_on="cpu" if number == 0 else "", **settings_of_row(config))
+        for number, config in enumerate(configs)
+    ]
+    machine = replace(make_machine(*rows), varied=tuple(varied_settings(rows)))
+    layout = fit_queue(machine, 78)
+    header = format_queue_header(layout).plain
+    lines = [format_queued_run(row, machine, None, layout).plain for row in rows]
+    assert header.split()[:5] == ["run", "method", "task", "seed", "classifier_rate"]
+    end = header.index("classifier_rate") + len("classifier_rate")
+    assert [line[end - 6 : end].split()[-1] for line in lines] == ["0.001", "0.003", "0.01"]
+    assert "device" not in header, "dropped before a setting that differs"
+    assert "device" in format_queue_header(fit_queue(machine, 118)).plain
+    assert all(len(line) <= 78 for line in lines)
+    assert "seed 1  classifier_rate=0.001" in format_device(CPU, machine, {}, 78).plain
+    ended = run_row(method="basset", settings={"classifier_rate": 0.03})
+    assert " 0.03 " in format_ended_runs([ended], 0.0, layout).plain
+    many = replace(machine, varied=("classifier_rate", "discriminator_rate", "epochs", "weight_decay"))
+    shown = [column.title for column, _ in fit_queue(many, 98).columns]
+    assert "epochs" not in shown, "the first two of many settings are kept"
+    assert "discriminator_rate" in shown
 
 
 def test_an_ended_run_fits_a_narrow_line() -> None:
     run = run_row(method="fwd+basset-kept", ended=0.0, seconds=113.0, memory=488 * 2**20, target_accuracy=83.6)
-    (_, narrow), (_, wide) = (format_ended_runs([run], 720.0, width).plain.splitlines() for width in (78, 158))
+    layouts = (fit_queue(MachineSnapshot(), width) for width in (78, 158))
+    (_, narrow), (_, wide) = (format_ended_runs([run], 720.0, layout).plain.splitlines() for layout in layouts)
     assert narrow.endswith("83.6  12m ago   1m53")
     assert wide.endswith("1m53, 488 MiB")
 

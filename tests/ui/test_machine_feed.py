@@ -11,7 +11,7 @@ from clarinet_tui.runs.lock import current_process
 from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.feed.machine_reader import MachineReader
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
-from clarinet_tui.ui.text.devices import format_queued_run
+from clarinet_tui.ui.text.devices import fit_queue, format_queued_run
 from tests.support.histories import ingested
 from tests.support.nvml import BUSY
 from tests.support.ui_queue import fill_queue
@@ -36,7 +36,8 @@ def test_the_queue_of_another_machine_waits_for_it(tmp_path: Path) -> None:
     (tmp_path / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(last))
     snapshot = MachineReader(tmp_path, tmp_path).read()
     assert snapshot.supervisor_host == "gpu7"
-    assert format_queued_run(snapshot.queue_rows[0], snapshot, None, 120).plain.endswith(" the supervisor of gpu7")
+    line = format_queued_run(snapshot.queue_rows[0], snapshot, None, fit_queue(snapshot, 120))
+    assert line.plain.endswith(" the supervisor of gpu7")
 
 
 def test_queue_rows_are_in_starting_order_with_their_wait_reason(tmp_path: Path) -> None:

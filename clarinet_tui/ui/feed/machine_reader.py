@@ -7,6 +7,7 @@ from pathlib import Path
 
 from clarinet_tui.devices.device import Device, Partition, match_devices
 from clarinet_tui.history.database import Database, OutdatedHistoryError, database_path
+from clarinet_tui.history.queries import varied_settings
 from clarinet_tui.place import QueueRow
 from clarinet_tui.queue.queue_file import read_all_queues
 from clarinet_tui.queue.requests import places
@@ -14,6 +15,7 @@ from clarinet_tui.queue.supervisor import find_supervisor, queue_origin
 from clarinet_tui.runs.directory import RunDirectory, find_config, find_worker
 from clarinet_tui.runs.lock import current_process
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
+from core.config import RunConfig
 from core.data.digit_domains import DomainStatus, list_domains
 from core.errors import InputError
 
@@ -29,6 +31,8 @@ class MachineReader:
         self._places = places(runs_dir)
         self._domains: tuple[DomainStatus, ...] = ()
         self._data_read = float("-inf")
+        self._configs: list[RunConfig | None] = []
+        self._varied: tuple[str, ...] = ()
         self._seconds: dict[str, float] = {}
         self._estimated: object = None
         """What the estimates were made from."""
@@ -46,6 +50,7 @@ class MachineReader:
             devices=devices,
             queue=queue,
             queue_rows=tuple(replace(row, seconds=seconds.get(row.id)) for row in rows),
+            varied=self._find_varied(rows),
             workers={owner.pid: run for run, owner in owners.items() if owner},
             has_supervisor=find_supervisor(self.runs_dir) is not None,
             supervisor_host=queue_origin(self.runs_dir),
@@ -53,6 +58,13 @@ class MachineReader:
             partitions=tuple(device for device in listed if isinstance(device, Partition)),
             domains=self._domains,
         )
+
+    def _find_varied(self, rows: Sequence[QueueRow]) -> tuple[str, ...]:
+        """Return the settings that differ, compared again only after the runs have changed."""
+        configs = [row.config for row in rows]
+        if configs != self._configs:
+            self._configs, self._varied = configs, tuple(varied_settings(rows))
+        return self._varied
 
     def _estimate_seconds(self, rows: Sequence[QueueRow], devices: tuple[Device, ...]) -> Mapping[str, float]:
         """Estimate the waiting runs of which finished runs are known, again only after one of the two has changed."""

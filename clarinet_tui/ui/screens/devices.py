@@ -99,7 +99,8 @@ class DevicesScreen(ViewScreen):
         if listing.query != LIVE:  # the history was not yet read for this view
             listing = Listing()
         running = {run.id: run for run in listing.rows}
-        ended = device_text.format_ended_runs(listing.ended, self.state.now(), width)
+        layout = device_text.fit_queue(machine, width)
+        ended = device_text.format_ended_runs(listing.ended, self.state.now(), layout)
         self.set_text("#ended", ended)
         self.query_one("#ended").display = bool(ended.plain)
         self.set_text("#device-head", device_text.format_device_header(width))
@@ -115,11 +116,11 @@ class DevicesScreen(ViewScreen):
         )
         self._queue.show(
             [
-                (row.id, device_text.format_queued_run(row, machine, running.get(row.id), width))
+                (row.id, device_text.format_queued_run(row, machine, running.get(row.id), layout))
                 for row in machine.queue_rows
             ]
         )
-        header = device_text.format_queue_header(width) if machine.queue_rows else styled((f" {EMPTY}", "muted"))
+        header = device_text.format_queue_header(layout) if machine.queue_rows else styled((f" {EMPTY}", "muted"))
         self.set_text("#queue-head", header)
         self.set_text("#queue-title", _format_title(machine, device_text.format_queue_end(machine, running)))
         self._show_wait_reason()
@@ -136,8 +137,10 @@ class DevicesScreen(ViewScreen):
     @on(OptionList.OptionHighlighted)
     def _show_wait_reason(self) -> None:
         """Show the whole reason below the queue if its row has no room for it."""
-        row = self._cursor_row()
-        hidden = row is not None and not device_text.reason_fits(row, self._columns)
+        row, machine = self._cursor_row(), self.state.machine
+        hidden = False
+        if row and machine:
+            hidden = not device_text.reason_fits(row, device_text.fit_queue(machine, self._columns))
         self.query_one("#wait-reason").display = hidden
         self.set_text("#wait-reason", styled((f"{row.id}: {row.waits_for}" if row and hidden else "", "muted")))
 

@@ -22,6 +22,8 @@ class MachineSnapshot:
     queue: Queue = field(default_factory=Queue)
     queue_rows: tuple[QueueRow, ...] = ()
     """Started runs first, then waiting runs in queue order."""
+    varied: tuple[str, ...] = ()
+    """The settings that differ among the runs of the queue."""
     workers: Mapping[int, str] = field(default_factory=dict)
     """The run of each worker process."""
     has_supervisor: bool = False

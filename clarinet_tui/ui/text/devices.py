@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from clarinet_tui.devices.device import unavailable_reason
+from clarinet_tui.tables.setting_columns import MAX_VARIED, setting_text, varied_columns
+from clarinet_tui.tables.table import Column, fit_columns
 from clarinet_tui.text import (
     fit_width,
     format_age_of,
@@ -98,11 +102,12 @@ def format_device(
     spans += format_load(device, bar_width, use if width >= 130 else ())
     spans.append((f"{machine.queue.slots_for(device.key):>6}  ", "muted"))
     lines = [styled(*spans, *_availability(device, machine, with_reason=width >= 100))]
-    lines += [_format_run(row, running.get(row.id), row.is_stopping) for row in _runs_on(device, machine)]
+    varied = machine.varied[:MAX_VARIED]
+    lines += [_format_run(row, running.get(row.id), varied, row.is_stopping) for row in _runs_on(device, machine)]
     if not device.is_gpu:
         queued = {row.id for row in machine.queue_rows}
         on_cpu = (run for run in running.values() if run.host == machine.host and run.device == "cpu")
-        lines += [_format_run(run, run) for run in on_cpu if run.id not in queued]
+        lines += [_format_run(run, run, varied) for run in on_cpu if run.id not in queued]
     for process in _foreign_processes(device, machine):
         memory = "" if process.memory is None else f", {format_bytes(process.memory)}"
         kind, role = ("compute", "warn") if process.computes else ("graphics", "muted")
@@ -154,11 +159,14 @@ def _availability(device: Device, machine: MachineSnapshot, *, with_reason: bool
     return [] if device.problem else [("full", "warn"), (f"  {reason}" if with_reason else "", "muted")]
 
 
-def _format_run(row: QueueRow | RunRow, run: RunRow | None, is_stopping: bool = False) -> Content:
-    """Format a run of the queue or of the history, with the progress of the history's run."""
+def _format_run(
+    row: QueueRow | RunRow, run: RunRow | None, varied: Sequence[str], is_stopping: bool = False
+) -> Content:
+    """Format a run of the queue or of the history, with these settings and the progress of the history's run."""
     progress = [("stopping", "warn")] if is_stopping else format_progress(run) if run else []
     seed = format_seed(row.seed)
-    text = f"{row.id}  {row.method or '?'}  {format_task(row.task)}  seed {seed}"
+    settings = [f"{name}={setting_text(row.settings, name)}" for name in varied if name in row.settings]
+    text = "  ".join([row.id, row.method or "?", format_task(row.task), f"seed {seed}", *settings])
     return styled((f"{MARGIN}▸ ", "live"), (text, ""), *([GAP, *progress] if progress else []))
 
 
@@ -172,47 +180,92 @@ def format_progress(run: RunRow) -> list[Span]:
     return [(done, "live"), (rest, "faint"), (text, "muted")]
 
 
-QUEUE_COLUMNS = (("", 3), ("", 1), ("run", 9), ("method", 15), ("task", 7), ("seed", 4), ("device", 7))
-"""Titles and widths; the rest of the line is for what a run waits for."""
+@dataclass(frozen=True)
+class QueueColumn(Column):
+    """A column of the queue; without `render`, a setting's."""
+
+    size: int = 0
+    render: Callable[[QueueRow | RunRow], Span] | None = None
+
+    def format(self, run: QueueRow | RunRow) -> Span:
+        return self.render(run) if self.render else (setting_text(run.settings, self.title), "")
 
 
-def _queue_widths(width: int) -> list[int]:
-    """The columns of method and task grow where there is room."""
+POSITION, GLYPH, DEVICE = (
+    QueueColumn("", size=3),
+    QueueColumn("", size=1),
+    QueueColumn("device", drop=2, size=7),
+)
+"""Columns whose cells are made by the caller."""
+QUEUE_COLUMNS = (
+    POSITION,
+    GLYPH,
+    QueueColumn("run", size=9, render=lambda run: (run.id, "muted")),
+    QueueColumn("method", size=15, render=lambda run: (run.method or "?", "")),
+    QueueColumn("task", size=7, render=lambda run: (format_task(run.task), "")),
+    QueueColumn("seed", right=True, size=4, render=lambda run: (format_seed(run.seed), "")),
+    DEVICE,
+)
+"""The rest of the line is for what a run waits for."""
+LEAST_REASON = 15
+"""Columns for what a run waits for, if settings are shown; the whole reason is shown for the run at the cursor."""
+
+
+@dataclass(frozen=True)
+class QueueLayout:
+    """The columns of the queue that fit, with their widths, and the width of the whole line."""
+
+    columns: Sequence[tuple[QueueColumn, int]]
+    width: int
+
+    @property
+    def used(self) -> int:
+        """The columns of the screen before what a run waits for."""
+        return 1 + sum(size + 1 for _, size in self.columns)
+
+
+def fit_queue(machine: MachineSnapshot, width: int) -> QueueLayout:
+    """Lay out the queue: method and task grow, and settings that differ are shown, where there is room."""
     extra = max(0, min(16, (width - 92) // 6))
-    return [size + (extra if title in ("method", "task") else 0) for title, size in QUEUE_COLUMNS]
+    sizes = [column.size + (extra if column.title in ("method", "task") else 0) for column in QUEUE_COLUMNS]
+    columns = list(QUEUE_COLUMNS)
+    if not machine.varied:
+        return QueueLayout(list(zip(columns, sizes, strict=True)), width)
+    settings = [QueueColumn(column.title, right=True, drop=column.drop) for column in varied_columns(machine.varied)]
+    place = columns.index(DEVICE)
+    columns[place:place] = settings
+    sizes[place:place] = [
+        max(map(cell_len, (column.title, *(column.format(row)[0] for row in machine.queue_rows))))
+        for column in settings
+    ]
+    fitted = fit_columns(columns, sizes, max(width - 1 - LEAST_REASON, sum(sizes[:place]) + place))
+    return QueueLayout([(columns[position], size) for position, size in fitted.items()], width)
 
 
-def format_queue_header(width: int) -> Content:
-    titles = [f"{title:<{size}}" for (title, _), size in zip(QUEUE_COLUMNS, _queue_widths(width), strict=True)]
+def format_queue_header(layout: QueueLayout) -> Content:
+    titles = [f"{column.title:{'>' if column.right else '<'}{size}}" for column, size in layout.columns]
     return styled((" " + " ".join([*titles, "waits for"]), "muted"))
 
 
-def format_queued_run(row: QueueRow, machine: MachineSnapshot, run: RunRow | None, width: int) -> Content:
+def format_queued_run(row: QueueRow, machine: MachineSnapshot, run: RunRow | None, layout: QueueLayout) -> Content:
     started_on = machine.find_device(row.started_on)
     device = (started_on.label if started_on else row.started_on) if row.started_on else row.device
     glyph: Span = ("▸", "live") if row.started_on else ("‖", "warn") if row.is_paused else ("◦", "muted")
-    line = _format_cells((f"{row.position or '':>3}", "muted"), glyph, row, device, width)
-    return (line + styled(*_state_spans(row, machine, run))).truncate(width, ellipsis=True)
+    line = _format_cells((f"{row.position or '':>3}", "muted"), glyph, row, device, layout)
+    return (line + styled(*_state_spans(row, machine, run))).truncate(layout.width, ellipsis=True)
 
 
-def _format_cells(position: Span, glyph: Span, run: QueueRow | RunRow, device: str, width: int) -> Content:
+def _format_cells(position: Span, glyph: Span, run: QueueRow | RunRow, device: str, layout: QueueLayout) -> Content:
     """Format a run in the columns of the queue."""
-    spans: list[Span] = [
-        position,
-        glyph,
-        (run.id, "muted"),
-        (run.method or "?", ""),
-        (format_task(run.task), ""),
-        (format_seed(run.seed).rjust(4), ""),
-        (device, "muted"),
-    ]
-    cells = [styled(*fit_spans([span], size)) for span, size in zip(spans, _queue_widths(width), strict=True)]
+    given = {POSITION: position, GLYPH: glyph, DEVICE: (device, "muted")}
+    spans = ((given.get(column) or column.format(run), column.right, size) for column, size in layout.columns)
+    cells = [styled(*fit_spans([span], size, right=right)) for span, right, size in spans]
     return Content(" ").join([Content(""), *cells, Content("")])
 
 
-def reason_fits(row: QueueRow, width: int) -> bool:
+def reason_fits(row: QueueRow, layout: QueueLayout) -> bool:
     """Whether the line has room for all that the run waits for."""
-    return sum(_queue_widths(width)) + len(QUEUE_COLUMNS) + 1 + len(row.waits_for) <= width
+    return layout.used + len(row.waits_for) <= layout.width
 
 
 def _state_spans(row: QueueRow, machine: MachineSnapshot, run: RunRow | None) -> list[Span]:
@@ -254,16 +307,16 @@ def format_queue_end(machine: MachineSnapshot, running: Mapping[str, RunRow]) ->
     return f"done in about {end}" + (f", plus {format_count(unknown, 'run')} of unknown time" if unknown else "")
 
 
-def format_ended_runs(runs: Sequence[RunRow], now: float, width: int) -> Content:
+def format_ended_runs(runs: Sequence[RunRow], now: float, layout: QueueLayout) -> Content:
     """Format these runs below each other, in the columns of the queue."""
     lines = [styled((" Last ended", "strong"))] if runs else []
     for run in runs:
         age = f"{format_age_of(run.ended or 0.0, now):<8}"
-        line = _format_cells(("", ""), STATE_STYLES[run.state], run, run.device or "", width)
+        line = _format_cells(("", ""), STATE_STYLES[run.state], run, run.device or "", layout)
         line += styled((f"{format_percent(run.target_accuracy):>5}", "strong"), (f"  {age}  ", "muted"))
         use = format_use(run)
-        use = use if line.cell_length + len(use) <= width else use.partition(",")[0]
-        lines.append((line + styled((use, "muted"))).truncate(width, ellipsis=True))
+        use = use if line.cell_length + len(use) <= layout.width else use.partition(",")[0]
+        lines.append((line + styled((use, "muted"))).truncate(layout.width, ellipsis=True))
     return Content("\n").join(lines)
 
 
