@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -23,6 +23,7 @@ from core.files import replace_file
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.board import BoardCell
+    from clarinet_tui.history.database import Database
     from clarinet_tui.place import SlurmOptions
     from clarinet_tui.queue.sweep import Grid
     from clarinet_tui.ui.launch_form import LaunchForm
@@ -152,14 +153,39 @@ class RunActions:
         return ActionResult(form=make_form(RunDirectory(self.runs_dir, run).read_config()))
 
     @changing
-    def submit(self, grid: Grid, *, paused: bool, slurm: SlurmOptions | None = None) -> ActionResult:
-        """Queue every run of the grid, on Slurm or here: paused at the end of the queue, or at its front."""
+    def submit(
+        self, grid: Grid, *, paused: bool, slurm: SlurmOptions | None = None, tags: Sequence[str] = ()
+    ) -> ActionResult:
+        """Queue the runs of the grid, on Slurm or here: paused at the end of the queue, or at its front.
+
+        Several runs are a sweep; one that exists is extended by the runs that it does not have yet.
+        """
+        from clarinet_tui.history.sweeps import join_sweep
         from clarinet_tui.queue.sweep import expand_grid
 
         options = self._options(paused=paused, slurm=slurm)
         place = requests.place_named(self.runs_dir, options.on)
         cores = place.cores(str(grid.settings.get("device", "auto")), options)
-        return self._submit(expand_grid(grid, cores), options, front=not paused)
+        configs = expand_grid(grid, cores)
+        if grid.name or len(configs) > 1:
+            with self._open_history() as history:
+                name, configs = join_sweep(history, grid, configs)
+            if not configs:
+                raise InputError(f"sweep {name}: has all of these runs already")
+        result = self._submit(configs, options, front=not paused)
+        for run in result.runs:
+            for tag in tags:
+                add_tag(RunDirectory(self.runs_dir, run), tag)
+        existing = f"; {len(grid) - len(configs)} exist already" if len(configs) < len(grid) else ""
+        return replace(result, message=result.message + existing)
+
+    def _open_history(self) -> Database:
+        from clarinet_tui.history.database import Database
+
+        try:
+            return Database.open_read_only(self.runs_dir, self.database)
+        except InputError:  # there are no runs yet
+            return Database.in_memory()
 
     @changing
     def start_demo(self) -> ActionResult:

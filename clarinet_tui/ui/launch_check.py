@@ -11,7 +11,8 @@ from typing import Any
 from clarinet_tui.analysis.run_estimate import Estimator, RunEstimate
 from clarinet_tui.history.database import Database
 from clarinet_tui.place import PlaceName, SlurmOptions
-from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, nest, parse_seeds, sweep_command
+from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, nest, parse_seeds, sweep_command, validate_name
+from clarinet_tui.runs.annotations import validate_tag
 from clarinet_tui.slurm.options import parse_pairs
 from clarinet_tui.ui.launch_form import FORM_FIELDS, LaunchForm, format_value, list_settings, parse_values
 from core.config import RunConfig, SettingSpec, merge_settings, setting_values
@@ -32,7 +33,7 @@ class CheckedForm:
     form: LaunchForm
     grid: Grid | None = None
     problems: Mapping[str, str] = field(default_factory=dict)
-    """Error message by field: methods, tasks, seeds, slurm, runs, or the name of a setting."""
+    """Error message by field: methods, tasks, seeds, sweep, tags, slurm, runs, or the name of a setting."""
     notices: Mapping[str, str] = field(default_factory=dict)
     """Message by field that does not keep the runs from starting: plug-ins that cannot be used."""
     tasks: tuple[Task, ...] = ()
@@ -44,6 +45,7 @@ class CheckedForm:
     """All available methods."""
     slurm: SlurmOptions | None = None
     """The options of Slurm jobs; None for this machine."""
+    tags: tuple[str, ...] = ()
     first_runs: tuple[RunConfig, ...] = ()
     """The configurations of the first seed's runs."""
     estimates: Mapping[bool, tuple[RunEstimate | None, ...]] = field(default_factory=dict)
@@ -51,7 +53,7 @@ class CheckedForm:
 
     @property
     def command(self) -> str:
-        return sweep_command(self.grid, self.slurm) if self.grid else ""
+        return sweep_command(self.grid, self.slurm, self.tags) if self.grid else ""
 
 
 def check_form(form: LaunchForm) -> CheckedForm:
@@ -83,6 +85,16 @@ def check_form(form: LaunchForm) -> CheckedForm:
         for task in names or [OFFLINE_TASK]
     ]
     settings, axes = _parse_settings(form, bases, problems)
+    tags, sweep = tuple(dict.fromkeys(form.tags.split())), form.sweep.strip()
+    try:
+        for tag in tags:
+            validate_tag(tag)
+    except InputError as error:
+        problems["tags"] = str(error)
+    try:
+        sweep = validate_name(sweep, "sweep") if sweep else ""
+    except InputError as error:
+        problems["sweep"] = str(error)
     slurm = None
     if form.place is not PlaceName.LOCAL:
         try:
@@ -98,13 +110,14 @@ def check_form(form: LaunchForm) -> CheckedForm:
         settings=list_settings(form),
         methods=tuple(methods().values()),
         slurm=slurm,
+        tags=tags,
     )
     if problems:
         return checked
     common = {"preset": form.preset} | (
         {"device": form.device} if form.place is PlaceName.LOCAL and form.device != "auto" else {}
     )
-    grid = Grid(form.methods, names, seeds, merge_settings(common, settings), axes, SOURCE)
+    grid = Grid(form.methods, names, seeds, merge_settings(common, settings), axes, SOURCE, sweep)
     try:
         if len(grid) > MAX_RUNS:
             raise InputError(f"{len(grid)} runs are more than {MAX_RUNS}: start fewer at once")

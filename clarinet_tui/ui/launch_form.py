@@ -29,6 +29,10 @@ class LaunchForm:
     seeds: str = "1"
     preset: str = "quick"
     device: str = "auto"
+    sweep: str = ""
+    """The name of the sweep; empty for a name made of what varies, and for a single run of no sweep."""
+    tags: str = ""
+    """Tags of the new runs, separated by spaces."""
     slurm: str = ""
     """Options of Slurm jobs, separated by spaces; used if that is the place."""
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -36,6 +36,16 @@ def test_the_form_is_a_grid_and_a_command_line() -> None:
     assert {config.stage1.epochs for config in expand_grid(checked.grid)} == {7}
 
 
+def test_sweep_and_tags_are_options_of_the_command() -> None:
+    checked = check_form(LaunchForm(seeds="1..2", sweep=" first ", tags="icml new icml"))
+    assert checked.grid is not None
+    assert {config.sweep for config in expand_grid(checked.grid)} == {"first"}
+    assert checked.tags == ("icml", "new")
+    assert checked.command.startswith("clarinet sweep --name first --methods ")
+    assert checked.command.endswith(" --tag icml --tag new")
+    assert make_form(expand_grid(checked.grid)[0]).sweep == "", "a clone is not a part of the sweep"
+
+
 def test_several_values_of_a_number_are_another_dimension() -> None:
     checked = check_form(LaunchForm(settings={"epochs": "3, 5", "name": "one, two"}))
     assert checked.grid is not None
@@ -54,6 +64,8 @@ def test_several_values_of_a_number_are_another_dimension() -> None:
         (LaunchForm(seeds="1,1"), "seeds", "occurs twice"),
         (LaunchForm(seeds="3000000000"), "seeds", "expected an integer"),
         (LaunchForm(seeds="1..10001", methods=("clarinet", "gac")), "runs", "more than 10000"),
+        (LaunchForm(tags="x" * 65), "tags", "expected 1 to 64 printable"),
+        (LaunchForm(sweep="x" * 101), "sweep", "expected 1 to 100 printable"),
         (LaunchForm(settings={"epochs": "ten"}), "epochs", 'epochs: expected an integer ≥ 1, got "ten"'),
         (LaunchForm(settings={"stage1.rate": "0"}), "stage1.rate", "expected a number > 0, got 0"),
         (LaunchForm(("clarinet-no-t",), settings={"scatter": "0.3"}), "scatter", "clarinet-no-t is defined by scatter"),

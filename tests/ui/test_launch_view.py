@@ -103,6 +103,32 @@ async def test_runs_are_queued_at_the_front_or_paused_at_the_end(held: Path) -> 
         assert [entry.paused for entry in read_queue(held).waiting] == [False, False, False, True, True]
 
 
+async def test_several_runs_are_a_sweep_which_is_extended(held: Path) -> None:
+    async with open_launch(held) as (app, pilot):
+        assert not app.screen.query_one("#sweep-field").display
+        focus(pilot, "seeds")
+        await pilot.press(*"1..2")
+        await wait_until(pilot, lambda: app.screen.query_one("#sweep-field").display, "the field of the sweep")
+        focus(pilot, "tags")
+        await pilot.press(*"icml")
+        await expect_text(pilot, "--tag icml")
+        await pilot.press("ctrl+l")
+        await wait_until(pilot, lambda: len(waiting(held)) == 2, "two runs")
+        await expect_text(pilot, "#icml")
+        app.action_view("launch")
+        focus(pilot, "sweep")
+        await pilot.press(*"clarinet Y->D")
+        focus(pilot, "seeds")
+        await pilot.press(*"1..3")
+        await expect_text(pilot, "3 runs")
+        await pilot.press("ctrl+l")
+        await wait_until(pilot, lambda: len(waiting(held)) == 3, "one more run")
+        await expect_text(pilot, "2 exist already")
+        runs = [RunDirectory(held, entry) for entry in waiting(held)]
+        assert {run.read_config().sweep for run in runs} == {"clarinet Y->D"}
+        assert sorted(run.read_config().seed for run in runs) == [1, 2, 3]
+
+
 async def test_missing_data_is_shown_and_needs_confirmation(held: Path) -> None:
     async with open_launch(held) as (app, pilot):
         focus(pilot, "tasks")

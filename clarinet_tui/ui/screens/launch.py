@@ -33,10 +33,12 @@ from core.tasks import parse_task
 
 HINTS = {
     "slurm": "Options of sbatch, such as partition=main time=02:00:00 gres=gpu:1, and setup='module load cuda'.",
+    "sweep": "A name for these runs; an existing one extends that sweep. Without a name, one is made of what varies.",
+    "tags": "Tags of the new runs, separated by spaces.",
     "seeds": "Seeds: 1..5 means five seeds, 1,2,7 means three.",
     "other-tasks": 'Any other pair of M, U, S, m, Y and D, such as M->D, or two folders: "photos->scans".',
 }
-FIELDS_WITH_ERRORS = ("Methods", "Tasks", "Seeds", "Slurm")
+FIELDS_WITH_ERRORS = ("Methods", "Tasks", "Seeds", "Sweep", "Tags", "Slurm")
 """Fields with an error line below; the list of settings shows its errors itself."""
 
 
@@ -70,6 +72,8 @@ class LaunchScreen(ViewScreen):
                 yield from _field("Preset", Choices(id="preset"))
                 yield from _field("Device", Choices(one_per_line=True, id="device"))
                 yield from _field("Slurm", Input(placeholder="partition=main time=02:00:00", compact=True, id="slurm"))
+                yield from _field("Sweep", Input(placeholder="made of what varies", compact=True, id="sweep"))
+                yield from _field("Tags", Input(placeholder="such as icml", compact=True, id="tags"))
                 yield StyledText(id="setting-help")
                 yield SampleGrid(id="samples")
             yield SettingList(self._checked, id="settings")
@@ -103,6 +107,8 @@ class LaunchScreen(ViewScreen):
             self.query_one("#seeds", Input).value = form.seeds
             self.query_one("#other-tasks", Input).value = form.other_tasks
             self.query_one("#slurm", Input).value = form.slurm
+            self.query_one("#sweep", Input).value = form.sweep
+            self.query_one("#tags", Input).value = form.tags
         self._change(form)
 
     def _change(self, form: LaunchForm) -> None:
@@ -164,6 +170,8 @@ class LaunchScreen(ViewScreen):
         methods = [Choice(spec.name, spec.name, spec.description) for spec in self._checked.methods]
         presets = [Choice(name, name, preset.description) for name, preset in PRESETS.items()]
         self.query_one("#slurm-field").display = form.place is not PlaceName.LOCAL
+        is_sweep = bool(form.sweep) or len(self._checked.grid or ()) > 1
+        self.query_one("#sweep-field").display = is_sweep or self.query_one("#sweep").has_focus
         self.query_one("#methods", Choices).show(methods, form.methods)
         self.query_one("#tasks", Choices).show(launch_text.task_choices(LISTED_TASKS, machine), form.tasks)
         self.query_one("#preset", Choices).show(presets, (form.preset,))
@@ -248,7 +256,7 @@ class LaunchScreen(ViewScreen):
         checked = check_form(form)
         if checked.grid is None:
             return ActionResult(errors=tuple(checked.problems.values()))
-        return self.actions.submit(checked.grid, paused=paused, slurm=checked.slurm)
+        return self.actions.submit(checked.grid, paused=paused, slurm=checked.slurm, tags=checked.tags)
 
     def _started(self, result: ActionResult) -> None:
         self._is_starting = False
