@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from clarinet_tui.analysis.comparison import PairedDifference, compare_queries
-from clarinet_tui.analysis.comparison_table import INTERIM, format_difference, side_labels
+from clarinet_tui.analysis.comparison_table import INTERIM, format_difference
 from clarinet_tui.analysis.published import ABLATIONS, CONTROLS, MAIN_METHODS
 from clarinet_tui.analysis.run_records import RunRecord, RunRecords
 from clarinet_tui.history.database import Database
@@ -114,7 +114,7 @@ def _pairs(archive: RunRecords, query: str) -> list[str]:
     for difference in differences:
         if not difference.left.accuracy.n or not difference.right.accuracy.n:
             continue
-        left, right = side_labels((difference.left, difference.right))
+        left, right = difference.left.title, difference.right.title
         interim = f" ({INTERIM})" if difference.is_interim else ""
         text = "; ".join(format_difference(difference))
         lines.append(f"- {format_task(difference.left.task)}, {left} minus {right}{interim}: {text}.")

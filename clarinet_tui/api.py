@@ -200,7 +200,6 @@ class History:
         select: "Rule" = "last",
         preset: str | None = None,
         seeds: int = 5,
-        mix: bool = False,
         by_commit: bool = False,
     ) -> list[dict[str, Any]]:
         """Return the board: mean and standard deviation over seeds of each method and task.
@@ -210,7 +209,6 @@ class History:
             select: Which epoch of a run to report; `best` uses target labels, and is marked as oracle selection.
             preset: Only runs of this preset; by default that of most finished runs.
             seeds: The number of seeds that make a cell complete.
-            mix: Also average runs of different protocols.
             by_commit: Do not average runs that were started at different git commits.
 
         Returns:
@@ -228,7 +226,7 @@ class History:
         from clarinet_tui.analysis.run_records import RunRecords
 
         records = RunRecords(self._db, self.runs_dir)
-        board = make_board(records, query, rule=select, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit)
+        board = make_board(records, query, rule=select, preset=preset, seeds=seeds, by_commit=by_commit)
         return [cell_columns(board, cell) for cell in board.cells.values()]
 
     def close(self) -> None:

@@ -41,6 +41,15 @@ def fit_width(text: str, width: int) -> str:
     return f"{shorten(text, width):<{width}}"
 
 
+def fit_name(name: str, width: int) -> str:
+    """Pad a variant's name, or cut it behind its first word: its end tells it apart from others."""
+    if len(name) <= width:
+        return f"{name:<{width}}"
+    method = name.partition(" ")[0]
+    end = width - len(method) - 2
+    return f"{method} …{name[-end:]}" if end > 0 else shorten(name, width)
+
+
 def shorten(text: str, width: int) -> str:
     """Cut the text to at most `width` characters, with an ellipsis where it was cut."""
     return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -1,11 +1,12 @@
 """The paper's board from history: tasks × methods, each cell with its runs, its mean and the published mean."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import count, islice
+from dataclasses import dataclass, replace
+from itertools import count, islice, product
 from statistics import fmean, median
+from string import ascii_lowercase
 from typing import Literal, TypedDict, Unpack
 
 from clarinet_tui.analysis.choices import RULES, Rule
@@ -30,7 +31,7 @@ from clarinet_tui.analysis.run_records import (
 )
 from clarinet_tui.analysis.selection import ORACLE, RuleSummary, describe_rule, summarise_rules
 from clarinet_tui.analysis.statistics import Distance, Summary, distance, summarise
-from clarinet_tui.history.variants import UNREADABLE, ExcludedRuns, describe_difference, exclude_other_variants
+from clarinet_tui.history.variants import UNREADABLE, ExcludedRuns, describe_difference, name_variants
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
 from core.methods import find_method
@@ -45,8 +46,6 @@ class CountOptions(TypedDict, total=False):
     rule: Rule
     seeds: int
     """Number of seeds of a complete cell."""
-    mix: bool
-    """Average runs of different settings, data and versions."""
     by_commit: bool
     """Separate runs of different git commits."""
 
@@ -80,9 +79,13 @@ class BoardCell:
     notes: tuple[str, ...]
     """Notes on the data."""
     commits: tuple[str, ...]
-    mixed: tuple[str, ...]
-    """Differences among the counted runs."""
     excluded: tuple[ExcludedRuns, ...]
+    variant: str = ""
+    """What distinguishes its runs from other variants of the method, such as `classifier_rate=0.03`."""
+    difference: str = ""
+    """For one of `others`: how it differs, in words."""
+    others: tuple["BoardCell", ...] = ()
+    """The other variants, those with most finished seeds first."""
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -96,35 +99,54 @@ class BoardCell:
         return summarise(seed.selected.accuracy for seed in started if seed.selected)
 
     @property
+    def commit_note(self) -> str:
+        return f"started at {len(self.commits)} git commits: {', '.join(self.commits)}"
+
+    @property
     def is_complete(self) -> bool:
         return len({result.seed for result in self.results}) >= self.wanted
 
 
-def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: Unpack[CountOptions]) -> BoardCell:
-    """Count the group with the most finished seeds and list the others as excluded; with `mix` count all groups."""
-    rule, seeds, mix = options.get("rule", "last"), options.get("seeds", SEEDS), options.get("mix", False)
-    groups = group_records(records, by_commit=options.get("by_commit", False))
-    counted = groups if mix else groups[:1]
-    excluded = [] if mix else exclude_other_variants([group.variant for group in groups])
+def make_cells(
+    by_cell: Mapping[tuple[str, str], Sequence[RunRecord]], options: CountOptions
+) -> dict[tuple[str, str], BoardCell]:
+    """Make a cell of each method and task: that of the variant with the most finished seeds, with the others in it."""
+    groups = {key: group_records(runs, by_commit=options.get("by_commit", False)) for key, runs in by_cell.items()}
+    names = iter(name_variants([group.variant for cell in groups.values() for group in cell]))
+    cells = {}
+    for (method, task), found in groups.items():
+        main, *others = (
+            _make_cell(task, method, group, options, next(names).removeprefix(method).strip()) for group in found
+        )
+        differences = [describe_difference(found[0].variant, group.variant) for group in found[1:]]
+        variants = [replace(cell, difference=text) for cell, text in zip(others, differences, strict=True)]
+        cells[method, task] = replace(main, others=tuple(variants))
+    return cells
+
+
+def _make_cell(
+    task: str, method: str, group: ComparableRuns | None, options: CountOptions, variant: str = ""
+) -> BoardCell:
+    rule, seeds = options.get("rule", "last"), options.get("seeds", SEEDS)
+    members = group.records if group else ()
+    by_seed = runs_by_seed(members, rule)
     results: dict[str, SeedRun] = {}
-    for group in counted:
-        by_seed = runs_by_seed(group.records, rule)
-        for seed, (run, *others) in by_seed.items():
-            if run.accuracy is not None:
-                results[run.run] = run
-            if older := tuple(other.run for other in others if other.accuracy is not None):
-                reason = f"seed {seed} was run again; the newest finished run counts: {run.run}"
-                excluded.append(ExcludedRuns(reason, older))
-        finished = (run for runs in by_seed.values() for run in runs if run.state is RunState.FINISHED)
-        if without_result := tuple(run.run for run in finished if run.accuracy is None):
-            excluded.append(ExcludedRuns(f"no target accuracy under the rule {rule}", without_result))
-    members = list({record.row.id: record for group in counted for record in group.records}.values())
-    most_advanced = {seed: runs[0] for seed, runs in runs_by_seed(members, rule).items()}
+    excluded = []
+    for seed, (run, *others) in by_seed.items():
+        if run.accuracy is not None:
+            results[run.run] = run
+        if older := tuple(other.run for other in others if other.accuracy is not None):
+            reason = f"seed {seed} was run again; the newest finished run counts: {run.run}"
+            excluded.append(ExcludedRuns(reason, older))
+    finished = (run for runs in by_seed.values() for run in runs if run.state is RunState.FINISHED)
+    if without_result := tuple(run.run for run in finished if run.accuracy is None):
+        excluded.append(ExcludedRuns(f"no target accuracy under the rule {rule}", without_result))
+    most_advanced = {seed: runs[0] for seed, runs in by_seed.items()}
     absent = (seed for seed in count(1) if seed not in most_advanced)
     states = Counter(RunState.RUNNING if run.state.is_live else run.state for run in most_advanced.values())
     seconds = [record.row.seconds for record in members if record.row.id in results and record.row.seconds]
-    # A run of the first group with exactly its settings: one whose seed happens to match stage 1 differs.
-    exact = (record for group in counted[:1] for record in group.records if record.settings == group.variant.settings)
+    # A run with exactly the settings of the variant: one whose seed happens to match stage 1 differs.
+    exact = (record for record in members if group and record.settings == group.variant.settings)
     template = next((record for record in exact if record.config and record.settings), None)
     published = PUBLISHED.get((method, task))
     summary = summarise(result.accuracy for result in results.values())
@@ -147,18 +169,9 @@ def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: U
         commits=tuple(
             sorted({record.row.git_commit for record in members if record.row.git_commit and record.is_finished})
         ),
-        mixed=_mixed(counted),
         excluded=tuple(excluded),
+        variant=variant,
     )
-
-
-def _mixed(groups: Sequence[ComparableRuns]) -> tuple[str, ...]:
-    differences = [f"{len(groups)} protocols"] if len(groups) > 1 else []
-    differences += [describe_difference(groups[0].variant, group.variant) for group in groups[1:]]
-    commits = {record.row.git_commit for group in groups for record in group.records if record.is_finished} - {None}
-    if len(commits) > 1:
-        differences.append(f"started at {len(commits)} git commits: {', '.join(sorted(map(str, commits)))}")
-    return tuple(dict.fromkeys(differences))
 
 
 def _changes(template: RunRecord | None) -> tuple[str, ...]:
@@ -217,11 +230,20 @@ class Board:
     rule: Rule
     seeds: int
     preset: str | None
-    """None for all presets, or without runs."""
-    mix: bool
+    """None without runs."""
     query: str
     excluded: tuple[ExcludedRuns, ...]
     """Runs that are in no cell."""
+
+    def all_cells(self) -> list[BoardCell]:
+        """The cells, each before those of its other variants."""
+        return [one for cell in self.cells.values() for one in (cell, *cell.others)]
+
+    @property
+    def variant_marks(self) -> dict[str, str]:
+        """The mark of each variant that has a row of its own: a, b, …"""
+        names = dict.fromkeys(other.variant for cell in self.cells.values() for other in cell.others)
+        return dict(zip(names, _marks(), strict=False))
 
     @property
     def methods(self) -> list[str]:
@@ -245,7 +267,8 @@ class Board:
 
     def is_best(self, cell: BoardCell) -> bool:
         """Return whether a cell has the highest mean of its row in the first table with its method."""
-        return cell.method in self.best(cell.task, self.table_of(cell.method).methods)
+        is_main = not cell.difference
+        return is_main and cell.method in self.best(cell.task, self.table_of(cell.method).methods)
 
     def best_average(self, methods: Sequence[str]) -> frozenset[str]:
         """Return the methods with the highest average, none if the averages are over different tasks."""
@@ -263,16 +286,16 @@ class Board:
             )
         if self.preset in PAPER_PRESETS:
             return (selected, f"Preset {self.preset}.")
-        if self.preset is None and not self.mix:
+        if self.preset is None:
             return ("No run matches." if self.query else "There are no runs yet.",)
-        return (selected, f"Preset {self.preset or 'mixed'}: not the protocol of the published numbers.")
+        return (selected, f"Preset {self.preset}: not the protocol of the published numbers.")
 
     @property
     def notes(self) -> tuple[str, ...]:
         return (*self.conditions, *self.remarks(self.methods))
 
     def remarks(self, methods: Sequence[str]) -> tuple[str, ...]:
-        """Notes on the results of some methods: published numbers, data, changed settings, mixed runs."""
+        """Notes on the results of some methods: published numbers, data, changed settings, commits."""
         cells = [cell for cell in self.cells.values() if cell.results and cell.method in methods]
         caution = (PUBLISHED_CAUTION,) if any(cell.published for cell in cells) else ()
         about: dict[str, list[str]] = {}  # each note once, with the cells that it is about
@@ -282,9 +305,24 @@ class Board:
                 about.setdefault(f"data: {note}", []).append(cell.task)
             if cell.changes:
                 about.setdefault(f"settings: {', '.join(cell.changes)}", []).append(name)
-            for difference in cell.mixed:
-                about.setdefault(f"mixed: {difference}", []).append(name)
+            if len(cell.commits) > 1:
+                about.setdefault(cell.commit_note, []).append(name)
         return (*caution, *(f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in about.items()))
+
+    def variant_notes(self, methods: Sequence[str]) -> list[str]:
+        """Describe the rows of variants, and the variants of the other rows that have them."""
+        cells = [cell for cell in self.cells.values() if cell.others and cell.method in methods]
+        main: dict[str, list[str]] = {}
+        for cell in cells:
+            if cell.variant:
+                main.setdefault(cell.variant, []).append(f"{cell.task} {cell.method}")
+        notes = [f"{', '.join(names)}, first row: {variant}" for variant, names in main.items()]
+        for variant, mark in self.variant_marks.items():
+            found = [other for cell in cells for other in cell.others if other.variant == variant]
+            differences = [other.difference for other in found] if variant.endswith(")") else []
+            if found:
+                notes.append(": ".join([f"({mark}) {variant}", *dict.fromkeys(differences)]))
+        return notes
 
     def table_of(self, method: str) -> MethodTable:
         """The first table with this method."""
@@ -305,9 +343,8 @@ def make_board(
 def board_from_records(
     records: Sequence[RunRecord], query: str = "", *, preset: str | None = None, **options: Unpack[CountOptions]
 ) -> Board:
-    """Make the board of records, newest first; the default preset is that of most finished runs, or all with `mix`."""
-    mix = options.get("mix", False)
-    preset = preset or (None if mix else most_common_preset(records))
+    """Make the board of records, newest first; the default preset is that of most finished runs."""
+    preset = preset or most_common_preset(records)
     by_cell: dict[tuple[str, str], list[RunRecord]] = {}
     excluded: dict[str, list[str]] = {}
     for record in records:
@@ -320,8 +357,9 @@ def board_from_records(
             excluded.setdefault(UNREADABLE, []).append(row.id)
     tasks = (*PAPER_TASKS, *sorted({task for _, task in by_cell} - set(PAPER_TASKS)))
     tables = _tables({method for method, _ in by_cell})
+    made = make_cells(by_cell, options)
     cells = {
-        (method, task): make_cell(task, method, by_cell.get((method, task), []), **options)
+        (method, task): made.get((method, task)) or _make_cell(task, method, None, options)
         for method in dict.fromkeys(method for table in tables for method in table.methods)
         for task in tasks
     }
@@ -333,10 +371,15 @@ def board_from_records(
         rule=options.get("rule", "last"),
         seeds=options.get("seeds", SEEDS),
         preset=preset,
-        mix=mix,
         query=query,
         excluded=tuple(ExcludedRuns(reason, tuple(runs)) for reason, runs in excluded.items()),
     )
+
+
+def _marks() -> Iterator[str]:
+    """Yield a to z, then aa, ab, …"""
+    for length in count(1):
+        yield from map("".join, product(ascii_lowercase, repeat=length))
 
 
 def most_common_preset(records: Sequence[RunRecord]) -> str | None:

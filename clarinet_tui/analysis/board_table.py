@@ -6,7 +6,8 @@ The app and the report lay out the same tables in their own way.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +28,7 @@ from clarinet_tui.analysis.statistics import Summary
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.tables import writers
 from clarinet_tui.tables.table import Cell, Column, Row, Table, make_table
-from clarinet_tui.text import format_mean, format_task, printable
+from clarinet_tui.text import format_count, format_mean, format_task, printable
 from core.tasks import DOMAINS, PAPER_TASKS
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ Details = Literal["rows", "notes"]
 STATES = (RunState.RUNNING, RunState.QUEUED, RunState.FAILED, RunState.STOPPED, RunState.LOST, RunState.SILENT)
 """Columns for seeds that have no finished run; a starting run counts as running."""
 AVERAGE = "Average"
-MIXED_NOTE = "† averages runs that differ in settings, data or version."
+MAX_VARIANTS = 12
+"""Rows for variants below a task; the others are counted in a note."""
 DECIMALS, DOCUMENT_DECIMALS = 2, 3
 LABEL, COLUMN = 11, 13
 """Width of the labels, and of each method, on a terminal."""
@@ -69,9 +71,9 @@ def board_table(
     {} for the task. Details are the distance to the published mean, the seeds and the states: as rows, or in notes.
     """
 
-    def result(summary: Summary, *, emphasis: str = "", note: str = "", mark: str = "") -> Cell:
+    def result(summary: Summary, *, emphasis: str = "", note: str = "") -> Cell:
         text = format_mean(summary.mean, summary.std, decimals, plus_minus)
-        return Cell(text + mark if summary.mean is not None or emphasis != "muted" else "", emphasis, note, summary)
+        return Cell(text if summary.mean is not None or emphasis != "muted" else "", emphasis, note, summary)
 
     def measured(cell: BoardCell, best: frozenset[str]) -> Cell:
         if not cell.results:
@@ -80,7 +82,7 @@ def board_table(
         count = "" if details == "rows" or len(cell.results) == cell.wanted else f"{len(cell.results)}/{cell.wanted}"
         note = " · ".join(filter(None, (count, _format_distance(cell)))) if details == "notes" else count
         emphasis = "best" if cell.method in best else ""
-        return result(cell.summary, emphasis=emphasis, note=note, mark="†" if cell.mixed else "")
+        return result(cell.summary, emphasis=emphasis, note=note)
 
     rows = []
     is_published = any(published_average(method) is not None for method in part.methods)
@@ -98,6 +100,10 @@ def board_table(
             for name, texts in _detail_rows(cells):
                 detail = Cell(f"  {name}", "muted", value=task)
                 rows.append(Row((detail, *(Cell(text, "muted") for text in texts)), "detail"))
+        for name, mark in _variants_of(board, cells)[:MAX_VARIANTS]:
+            variants = (next((other for other in cell.others if other.variant == name), None) for cell in cells)
+            shown = (measured(one, frozenset()) if one else Cell("", value=Summary(0)) for one in variants)
+            rows.append(Row((Cell(f"  ({mark})", "muted", value=task), *shown), "variant"))
     averages: dict[str, list[Cell]] = {"measured": [], "published": []}
     best = board.best_average(part.methods)
     for method in part.methods:
@@ -115,6 +121,23 @@ def board_table(
         rows.append(Row((Cell(published.format(AVERAGE), "faint", value=AVERAGE), *averages["published"]), "published"))
     columns = (Column(method_title(method), right=True, latex=LATEX_TITLES.get(method, "")) for method in part.methods)
     return make_table([Column("Task", most=2 * LABEL), *columns], rows, part.title)
+
+
+def _variants_of(board: Board, cells: Sequence[BoardCell]) -> list[tuple[str, str]]:
+    """Return the names and marks of the variants that have rows below a task."""
+    names = {other.variant for cell in cells for other in cell.others}
+    return [(name, mark) for name, mark in board.variant_marks.items() if name in names]
+
+
+def variant_notes(board: Board, part: MethodTable) -> list[str]:
+    """Describe the rows of variants, and count those without a row."""
+    notes = board.variant_notes(part.methods)
+    for task in board.tasks:
+        more = len(_variants_of(board, [board.cells[method, task] for method in part.methods])) - MAX_VARIANTS
+        if more > 0:
+            counted = format_count(more, "variant")
+            notes.append(f"{format_task(task)}: {counted} more; a query shows fewer, `clarinet plot setting` all")
+    return notes
 
 
 def _label(task: str) -> Cell:
@@ -160,24 +183,31 @@ def rule_table(board: Board, decimals: int = DECIMALS, plus_minus: str | None = 
     rows = [
         (
             _label(cell.task),
-            Cell(method_title(cell.method), latex=LATEX_TITLES.get(cell.method, "")),
+            Cell(f"{method_title(cell.method)} {cell.variant}".strip(), latex=_latex_name(cell)),
             *format_rules(cell.rules, decimals, plus_minus),
         )
-        for cell in board.cells.values()
+        for cell in board.all_cells()
         if cell.rules
     ]
     columns = (Column(RULE_HEADINGS[rule], right=True) for rule in RULE_ORDER)
     return make_table(["Task", "Method", *columns], rows, RULES_TITLE) if rows else None
 
 
+def _latex_name(cell: BoardCell) -> str:
+    return "" if cell.variant else LATEX_TITLES.get(cell.method, "")
+
+
 def run_notes(board: Board) -> list[str]:
-    """List the counted runs of each cell."""
-    return [f"{cell.task} {cell.method}: {' '.join(cell.runs)}" for cell in board.cells.values() if cell.results]
+    """List the counted runs of each variant."""
+    cells = [cell for cell in board.all_cells() if cell.results]
+    return [
+        f"{' '.join(filter(None, (cell.task, cell.method, cell.variant)))}: {' '.join(cell.runs)}" for cell in cells
+    ]
 
 
 def excluded_notes(board: Board, *, maximum_ids: int | None = None) -> list[str]:
     """List the runs that are not counted, with the reason."""
-    cells = [(f"{cell.task} {cell.method}: ", runs) for cell in board.cells.values() for runs in cell.excluded]
+    cells = [(f"{cell.task} {cell.method}: ", runs) for cell in board.all_cells() for runs in cell.excluded]
     excluded = [*(("", runs) for runs in board.excluded), *cells]
     return [f"excluded: {prefix}{runs.text(maximum_ids)}" for prefix, runs in excluded]
 
@@ -195,7 +225,8 @@ def board_view(board: Board, width: int) -> RenderableType:
         for shown in table.split(max(1, (width - LABEL) // COLUMN)):
             title = Text(f"{part.title}: target accuracy in %{oracle}", style="italic")
             parts += [title, writers.to_rich(shown, gap=1, least=COLUMN - 1), Text()]
-    notes = [*board.notes, *excluded_notes(board, maximum_ids=6)]
+    variants = dict.fromkeys(note for part in board.tables for note in variant_notes(board, part))
+    notes = [*variants, *board.notes, *excluded_notes(board, maximum_ids=6)]
     if rules := rule_table(board, plus_minus=None):
         labels = sum(rules.width_of(at) + 1 for at in (0, 1))
         is_wide = width >= labels + len(RULE_ORDER) * 2 * LABEL
@@ -212,8 +243,12 @@ def to_markdown(board: Board) -> str:
     oracle = " (oracle selection)" if board.uses_oracle else ""
     tables = [board_table(board, part, decimals=DOCUMENT_DECIMALS, published="{}, published") for part in board.tables]
     sections = [writers.to_markdown(Table(table.columns, table.rows, table.title + oracle)) for table in tables]
-    notes = [*board.notes, f"Mean ± sample standard deviation over seeds; a complete cell has {board.seeds} seeds."]
-    notes += [MIXED_NOTE] if any(cell.mixed for cell in board.cells.values()) else []
+    variants = dict.fromkeys(note for part in board.tables for note in variant_notes(board, part))
+    notes = [
+        *variants,
+        *board.notes,
+        f"Mean ± sample standard deviation over seeds; a complete cell has {board.seeds} seeds.",
+    ]
     if rules := rule_table(board, DOCUMENT_DECIMALS):
         sections.append(writers.to_markdown(rules))
         notes += [f"{note}." for note in RULE_NOTES]
@@ -236,8 +271,7 @@ def to_latex(board: Board, *, standalone: bool = False) -> str:
         table = board_table(board, part, decimals=DOCUMENT_DECIMALS, plus_minus="±", published="  published")
         text = f"{part.title}: target accuracy in percent, mean ± standard deviation over {board.seeds} seeds"
         caption = f"{text} (or the number in brackets). {' '.join(board.conditions)}"
-        is_mixed = any(cell.mixed for (method, _), cell in board.cells.items() if method in part.methods)
-        notes = [*([MIXED_NOTE] if is_mixed else []), *board.remarks(part.methods)]
+        notes = [*variant_notes(board, part), *board.remarks(part.methods)]
         tables.append(writers.to_latex(Table(table.columns, table.rows, caption), notes))
     if rules := rule_table(board, DOCUMENT_DECIMALS, "±"):
         caption = f"{RULES_TITLE}. Target accuracy in percent; {'; '.join(RULE_NOTES)}."
@@ -248,7 +282,7 @@ def to_latex(board: Board, *, standalone: bool = False) -> str:
 
 def to_csv(board: Board) -> str:
     """Return a line for each cell; lists within a field are separated by spaces, sentences by semicolons."""
-    rows = [cell_columns(board, cell) for cell in board.cells.values()]
+    rows = [cell_columns(board, cell) for cell in board.all_cells()]
     written = io.StringIO()
     writers.write_csv(written, list(rows[0]), rows)
     return written.getvalue()
@@ -260,6 +294,7 @@ def cell_columns(board: Board, cell: BoardCell) -> dict[str, Any]:
         "task": cell.task,
         "method": cell.method,
         "title": method_title(cell.method),
+        "variant": cell.variant,
         "table": board.table_of(cell.method).kind,
         "mean": cell.summary.mean,
         "std": cell.summary.std,
@@ -280,7 +315,6 @@ def cell_columns(board: Board, cell: BoardCell) -> dict[str, Any]:
         "changes": "; ".join(cell.changes),
         "notes": "; ".join(cell.notes),
         "commits": " ".join(cell.commits),
-        "mixed": "; ".join(cell.mixed),
         "runs": " ".join(cell.runs),
         "excluded": " ".join(run for group in cell.excluded for run in group.runs),
     }
@@ -290,14 +324,14 @@ def to_json(board: Board) -> str:
     """Return everything that the board has."""
     cells = [
         {
-            **msgspec.to_builtins(cell),
+            **msgspec.to_builtins(replace(cell, others=())),
             "title": method_title(cell.method),
             "table": board.table_of(cell.method).kind,
             "best": board.is_best(cell),
             "complete": cell.is_complete,
             "runs": cell.runs,
         }
-        for cell in board.cells.values()
+        for cell in board.all_cells()
     ]
     fields = {
         "selection": board.rule,
@@ -306,7 +340,6 @@ def to_json(board: Board) -> str:
         "preset": board.preset,
         "query": board.query,
         "seeds": board.seeds,
-        "mix": board.mix,
         "notes": board.notes,
         "tables": [{"title": table.title, "methods": table.methods} for table in board.tables],
         "tasks": board.tasks,

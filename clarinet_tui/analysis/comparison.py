@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clarinet_tui.analysis.choices import COMPARED_FAMILIES, Rule
+from clarinet_tui.analysis.choices import BUDGETS, COMPARED_FAMILIES, Rule
 from clarinet_tui.analysis.published import ABLATIONS, CONTROLS, MAIN_METHODS, method_title
 from clarinet_tui.analysis.run_records import (
     ComparableRuns,
@@ -32,19 +32,23 @@ from clarinet_tui.history.variants import (
     ExcludedRuns,
     Settings,
     describe_data,
-    exclude_other_variants,
+    name_variants,
     setting_differences,
 )
 from clarinet_tui.runs.directory import find_run
 from clarinet_tui.runs.state import RunState
+from clarinet_tui.text import format_setting
 from core.errors import InputError
 from core.tasks import PAPER_TASKS
 
 
 @dataclass(frozen=True)
 class Side:
+    """One variant of a method on a task."""
+
     method: str
     title: str
+    """The method, and the settings in which it differs from the other sides: BASSET classifier_rate=0.03."""
     task: str
     preset: str | None
     settings: Settings | None
@@ -78,26 +82,22 @@ class Side:
         return tuple(run.run for run in self.runs if run.shared and run.shared.seconds is None)
 
 
-def make_sides(records: Sequence[RunRecord], *, rule: Rule = "last", every_group: bool = False) -> list[Side]:
-    """Group records by task, method and preset, in their order; of several protocols keep the fullest, or all."""
+def make_sides(records: Sequence[RunRecord], *, rule: Rule = "last") -> list[Side]:
+    """Return a side for each variant of a task, method and preset, in the order of their first runs."""
     by_key: dict[tuple[str, str, str | None], list[RunRecord]] = {}
     for record in records:
         row = record.row
         if row.method and row.task:
             by_key.setdefault((row.task, row.method, row.preset), []).append(record)
-    sides = []
+    order = {record.row.id: index for index, record in enumerate(records)}
+    groups = []
     for members in by_key.values():
-        groups = group_records(members)
-        if every_group:
-            order = {record.row.id: index for index, record in enumerate(members)}
-            groups.sort(key=lambda group: min(map(order.__getitem__, group.variant.ids)))
-            sides += [make_side(group, rule) for group in groups]
-        else:
-            sides.append(make_side(groups[0], rule, exclude_other_variants([group.variant for group in groups])))
-    return sides
+        groups += sorted(group_records(members), key=lambda group: min(map(order.__getitem__, group.variant.ids)))
+    names = name_variants([group.variant for group in groups], method_title)
+    return [make_side(group, name, rule) for group, name in zip(groups, names, strict=True)]
 
 
-def make_side(group: ComparableRuns, rule: Rule = "last", excluded: Sequence[ExcludedRuns] = ()) -> Side:
+def make_side(group: ComparableRuns, title: str, rule: Rule = "last") -> Side:
     by_seed = runs_by_seed(group.records, rule).values()
     runs = [same_seed[0] for same_seed in by_seed]
     older = [run.run for same_seed in by_seed for run in same_seed[1:]]
@@ -107,7 +107,7 @@ def make_side(group: ComparableRuns, rule: Rule = "last", excluded: Sequence[Exc
     superseded = [ExcludedRuns("superseded by newer finished runs of the same seeds", tuple(older))] if older else []
     return Side(
         method=row.method or "?",
-        title=method_title(row.method or "?"),
+        title=title,
         task=row.task or "?",
         preset=row.preset,
         settings=group.variant.settings,
@@ -118,7 +118,7 @@ def make_side(group: ComparableRuns, rule: Rule = "last", excluded: Sequence[Exc
         pseudo_label_accuracy=_summary_of([run.pseudo_label_accuracy for run in done]),
         seconds=_summary_of([run.seconds for run in done]),
         total_seconds=_total(done),
-        excluded=(*excluded, *superseded),
+        excluded=tuple(superseded),
         rules=summarise_rules(record.selected for record in group.records if record.row.id in counted),
     )
 
@@ -186,15 +186,16 @@ def compare_runs(reader: RunRecords, prefixes: Sequence[str], *, rule: Rule = "l
         if row is None:
             raise InputError(f"run {prefix}: not in the history yet; run `clarinet reindex`")
         records[row.id] = reader.record(row)
-    sides = make_sides(list(records.values()), rule=rule, every_group=True)
+    sides = make_sides(list(records.values()), rule=rule)
     firsts = {side.task: side for side in reversed(sides)}
     return _comparison(list(records.values()), sides, [(firsts[side.task], side) for side in sides], rule)
 
 
 def compare_queries(reader: RunRecords, one_step: str, two_step: str, *, rule: Rule = "last") -> Comparison:
-    """Compare every one-step method with the two-step methods of the same task and preset.
+    """Compare every one-step variant with the two-step methods of the same task and preset.
 
-    Controls of a one-step method are compared with that method alone.
+    Of several variants of a two-step method the one with the most equal settings is compared. Controls of a one-step
+    method are compared with that method alone.
     """
     queries = zip((one_step, two_step), COMPARED_FAMILIES, strict=True)
     records = [_find_family(reader, query, family) for query, family in queries]
@@ -204,13 +205,24 @@ def compare_queries(reader: RunRecords, one_step: str, two_step: str, *, rule: R
 
 
 def _opponents(left: Side, lefts: Sequence[Side], rights: Sequence[Side]) -> list[Side]:
-    """Return the sides to compare with a side: its own controls first, and no controls of another side."""
+    """Return the side of each method to compare with a side: its own controls first, no controls of another side."""
     place = (left.task, left.preset)
     there = {side.method for side in lefts if (side.task, side.preset) == place}
     own = CONTROLS.get(left.method, ())
     others = {control for method in there - {left.method} for control in CONTROLS.get(method, ())}
     rights = [side for side in rights if (side.task, side.preset) == place and side.method not in others]
-    return sorted(rights, key=lambda side: side.method not in own)
+    closest: dict[str, Side] = {}
+    for side in sorted(rights, key=lambda side: (_distance(left, side), -side.accuracy.n)):
+        closest.setdefault(side.method, side)
+    chosen = [side for side in rights if closest[side.method] is side]
+    return sorted(chosen, key=lambda side: side.method not in own)
+
+
+def _distance(left: Side, right: Side) -> int:
+    """Count the settings of both sides that differ, and the data if it does."""
+    both = (left.settings or {}).keys() & (right.settings or {}).keys()
+    differing = setting_differences(left.settings or {}, right.settings or {})
+    return len(both & differing.keys()) + (left.data != right.data)
 
 
 def _paper_order(side: Side) -> tuple[int, str, int, str]:
@@ -247,8 +259,13 @@ def _comparison(
         runs=tuple(record.row for record in records),
         sides=tuple(sides),
         differences=tuple(replace(one, p=p, comparisons=tests) for one, p in zip(differences, p_values, strict=True)),
-        unmatched=tuple(f"{side.task} {side.method} ({side.preset})" for side in sides if side not in compared),
+        unmatched=tuple(map(_describe_unmatched, (side for side in sides if side not in compared))),
     )
+
+
+def _describe_unmatched(side: Side) -> str:
+    preset = "" if str(side.preset) in side.title.split() else f" ({side.preset})"
+    return f"{side.task} {side.title}{preset}"
 
 
 def _paired_difference(left: Side, right: Side) -> PairedDifference:
@@ -292,14 +309,18 @@ def _hardware(side: Side) -> list[str]:
 
 def _cautions(left: Side, right: Side) -> tuple[str, ...]:
     cautions = []
+    ours, theirs = left.settings or {}, right.settings or {}
+    both = (name for name in BUDGET if name in ours and name in theirs and ours[name] != theirs[name])
+    if listed := [f"{name} {format_setting(ours[name])} and {format_setting(theirs[name])}" for name in both]:
+        cautions.append(f"the budgets differ: {', '.join(listed)}")
     if left.preset != right.preset:
         cautions.append(f"the presets differ: {left.preset} and {right.preset}")
     if left.data != right.data and left.data and right.data:
         cautions.append(f"the data differs: {describe_data(left.data)}, and {describe_data(right.data)}")
     used = [_hardware(side) for side in (left, right)]
     if used[0] != used[1] and all(used):
-        both = " and ".join(", ".join(names) for names in used)
-        cautions.append(f"the devices differ ({both}): times cannot be compared")
+        names = " and ".join(", ".join(found) for found in used)
+        cautions.append(f"the devices differ ({names}): times cannot be compared")
     for side in (left, right):
         if used[0] == used[1] and len(used[0]) > 1:
             cautions.append(f"{side.title}: runs on {' and '.join(used[0])}: their mean time is of both")
@@ -308,6 +329,8 @@ def _cautions(left: Side, right: Side) -> tuple[str, ...]:
     return tuple(cautions)
 
 
+BUDGET = ("epochs", "epoch_iterations", "batch_size", "source_size", "target_size", *BUDGETS, "true_fraction")
+"""Settings that limit how long a run trains and on what."""
 OPPONENT = "gac+cdan-e"
 """The strongest two-step baseline of the paper: what one-step methods are compared with if it has runs."""
 COUNTED_STATES = "state:finished,running"

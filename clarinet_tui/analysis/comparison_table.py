@@ -68,29 +68,20 @@ def pair_table(difference: PairedDifference) -> Table | None:
     means = (paired.left.mean, paired.right.mean, paired.difference.mean)
     if len(rows) > 1 and all(mean is not None for mean in means):
         rows.append((f"mean of {len(rows)}", f"{means[0]:.2f}", f"{means[1]:.2f}", f"{means[2]:+z.2f}"))
-    headings = ("seed", *side_labels((difference.left, difference.right)), "difference")
+    headings = ("seed", difference.left.title, difference.right.title, "difference")
     return _make_table(headings, rows) if rows else None
 
 
 def setting_table(difference: PairedDifference, title: str = "") -> Table | None:
     """Return the settings that differ."""
     rows = [(name, format_setting(left), format_setting(right)) for name, left, right in difference.settings]
-    headings = ("setting", *side_labels((difference.left, difference.right)))
+    headings = ("setting", difference.left.title, difference.right.title)
     return _make_table(headings, rows, title) if rows else None
 
 
 def _make_table(headings: Sequence[str], rows: Any, title: str = "") -> Table:
     columns = (Column(heading, right=index > 0, wraps=True) for index, heading in enumerate(headings))
     return make_table(columns, rows, title)
-
-
-def side_labels(sides: Sequence[Side]) -> list[str]:
-    """The method of each side, with its first run where several sides share the method."""
-    titles = [side.title for side in sides]
-    return [
-        side.title if titles.count(side.title) == 1 else f"{side.title} {side.runs[0].run}{'…' * (len(side.runs) > 1)}"
-        for side in sides
-    ]
 
 
 def format_difference(difference: PairedDifference) -> list[str]:
@@ -183,7 +174,7 @@ def comparison_view(comparison: Comparison, *, named: bool = False) -> Renderabl
     if show_sides and any(side.rules for side in comparison.sides):
         parts.append(line(f"In brackets: difference from the oracle. {'; '.join(RULE_NOTES)}."))
     for difference in comparison.differences:
-        left, right = side_labels((difference.left, difference.right))
+        left, right = difference.left.title, difference.right.title
         interim = f" ({INTERIM})" if difference.is_interim else ""
         parts += [Text(), line(f"{format_task(difference.left.task)}: {left} minus {right}{interim}", "bold")]
         parts += [Text(f"  {sentence}") for sentence in format_difference(difference)]

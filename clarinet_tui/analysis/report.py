@@ -14,7 +14,14 @@ from operator import attrgetter
 from typing import Any
 
 from clarinet_tui.analysis.board import Board, make_board
-from clarinet_tui.analysis.board_table import AVERAGE, board_table, excluded_notes, rule_table, run_notes
+from clarinet_tui.analysis.board_table import (
+    AVERAGE,
+    board_table,
+    excluded_notes,
+    rule_table,
+    run_notes,
+    variant_notes,
+)
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES, RULES, Rule
 from clarinet_tui.analysis.comparison import PairedDifference, compare_queries, make_sides
 from clarinet_tui.analysis.comparison_table import (
@@ -23,7 +30,6 @@ from clarinet_tui.analysis.comparison_table import (
     format_refused,
     pair_table,
     setting_table,
-    side_labels,
     side_table,
 )
 from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure, calibration_figure, features_figure
@@ -190,9 +196,10 @@ def _board(board: Board) -> dict[str, Any]:
             title = f"{part.title}: target accuracy in %, mean ± std over seeds{oracle}"
             tables.append(Table(table.columns, rows, title))
         shown |= set(part.methods)
+    variants = dict.fromkeys(note for part in board.tables for note in variant_notes(board, part))
     return {
         "tables": tables,
-        "notes": board.notes,
+        "notes": [*variants, *board.notes],
         "rules": rule_table(board),
         "rule_notes": [f"{note}." for note in RULE_NOTES],
         "excluded": excluded_notes(board),
@@ -224,7 +231,7 @@ def _comparison(reader: RunRecords, records: Sequence[RunRecord], query: str, ru
 
 
 def _difference(difference: PairedDifference) -> dict[str, Any]:
-    left, right = side_labels((difference.left, difference.right))
+    left, right = difference.left.title, difference.right.title
     first, *others = format_difference(difference)
     preset = f" ({difference.left.preset})" if difference.left.preset else ""
     interim = f" – {INTERIM}" if difference.is_interim else ""
@@ -356,7 +363,7 @@ def _settings(records: Sequence[RunRecord]) -> dict[str, Any]:
     }
     distinct = {name: {*by_run.values()} - {None} for name, by_run in values.items()}
     differing = [name for name in names if len(distinct[name]) > 1]
-    sides = [side for side in make_sides(records, every_group=True) if side.settings is not None]
+    sides = [side for side in make_sides(records) if side.settings is not None]
     columns = ["Setting", *(f"{format_task(side.task)} {side.title} ({side.preset})" for side in sides)]
     rows = []
     for name in differing:

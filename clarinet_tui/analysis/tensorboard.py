@@ -1,32 +1,114 @@
-"""A run as event files that TensorBoard opens: every metric, the confusion matrices, and the settings as hparams."""
+"""A run as event files that TensorBoard opens: every metric, the confusion matrices, and the settings as hparams.
+
+Each run has a folder with a readable name, which depends on the runs beside it. The names of its event files end with
+the run's id, by which a later export finds the folder and renames it.
+"""
 
 import importlib
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure
 from clarinet_tui.analysis.figures.matplotlib_output import render_figure
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.queries import ITERATION_KEYS, RunRow, read_evaluations, read_events, read_iterations
+from clarinet_tui.history.queries import (
+    ITERATION_KEYS,
+    RunRow,
+    get_run,
+    read_evaluations,
+    read_events,
+    read_iterations,
+)
+from clarinet_tui.history.variants import group_all, name_variants
+from clarinet_tui.runs.directory import is_valid_id
+from clarinet_tui.text import format_seed
 from core.config import RunConfig, setting_values
 from core.errors import InputError
 
 EVALUATION = "evaluation"
 """The prefix of what is measured at an evaluation, apart from the metrics of each iteration."""
 RESULT = f"{EVALUATION}/target_accuracy"
+SHORTEST_ID = 4
+MAX_NAME = 100
+"""Characters of a folder's name before the seed and the id."""
+_EVENT_FILE = re.compile(r"events\.out\.tfevents\..*?(?:\.run-([0-9a-z]{3,32}))?", re.ASCII | re.DOTALL)
+_UNSAFE = re.compile(r"[^A-Za-z0-9 ._=+,()-]+")
+"""Characters that some file system does not take in a name."""
+
+
+def prepare_folders(out: Path, db: Database, rows: Sequence[RunRow], run_ids: Iterable[str]) -> dict[str, Path]:
+    """Return the folder of each run, which has what earlier exports have written into folders of other names."""
+    existing = _find_folders(out)
+    others = (get_run(db, run) for run in existing.keys() - {row.id for row in rows})
+    names = _name_folders([*rows, *filter(None, others)], {*run_ids, *existing})
+    folders = {row.id: out / names[row.id] for row in rows}
+    for run, folder in folders.items():
+        for earlier in existing.get(run, []):
+            _move(earlier, folder)
+    return folders
+
+
+def _find_folders(out: Path) -> dict[str, list[Path]]:
+    """Return the folders with event files by the id of their run; earlier versions named a folder by the id alone."""
+    folders: dict[str, list[Path]] = {}
+    for folder in sorted(out.iterdir()) if out.is_dir() else ():
+        if folder.is_dir() and not folder.is_symlink():
+            matches = [match for path in folder.iterdir() if (match := _EVENT_FILE.fullmatch(path.name))]
+            ids = {match[1] or folder.name for match in matches}
+            for run in filter(is_valid_id, ids):
+                folders.setdefault(run, []).append(folder)
+    return folders
+
+
+def _name_folders(rows: Sequence[RunRow], run_ids: Iterable[str]) -> dict[str, str]:
+    """Name the folders of runs by variant, task if there are several, seed, and the shortest id that is unique."""
+    variants = group_all(rows)
+    by_run: dict[str, str] = {}
+    for variant, name in zip(variants, name_variants(variants), strict=True):
+        by_run |= {run: name for run in variant.ids if run not in by_run}
+    has_tasks = len({row.task for row in rows}) > 1
+    names = {}
+    for row in rows:
+        task = f" {row.task}".replace("->", " to ") if has_tasks else ""
+        name = _UNSAFE.sub("-", f"{by_run[row.id]}{task}")[:MAX_NAME].strip(" .")
+        seed = _UNSAFE.sub("-", format_seed(row.seed))
+        names[row.id] = f"{name} seed {seed} {_shorten_id(row.id, run_ids)}"
+    return names
+
+
+def _shorten_id(run: str, run_ids: Iterable[str]) -> str:
+    others = [other for other in run_ids if other != run]
+    lengths = range(min(SHORTEST_ID, len(run)), len(run))
+    return next((run[:n] for n in lengths if not any(other.startswith(run[:n]) for other in others)), run)
+
+
+def _move(earlier: Path, folder: Path) -> None:
+    """Rename a run's folder; if the new one exists, move the run's event files into it."""
+    if earlier == folder:
+        return
+    if not folder.exists():
+        earlier.rename(folder)
+        return
+    for path in earlier.iterdir():
+        if _EVENT_FILE.fullmatch(path.name):
+            path.rename(folder / path.name)
+    with suppress(OSError):  # it has other files
+        earlier.rmdir()
 
 
 class EventFiles:
-    """Writes a run into a directory of its own, and continues where it stopped when it is called again."""
+    """Writes a run into its folder, and continues where it stopped when it is called again."""
 
     def __init__(self, folder: Path, row: RunRow) -> None:
         self._proto = _import("tensorboard.compat.proto")
         for name in ("event_pb2", "summary_pb2"):
             _import(f"tensorboard.compat.proto.{name}")
         writer = _import("tensorboard.summary.writer.event_file_writer")
-        self._writer = writer.EventFileWriter(str(folder / row.id))
+        self._writer = writer.EventFileWriter(str(folder), filename_suffix=f".run-{row.id}")
         self._origin = row.started or row.created
         self._classes: tuple[str, ...] = ()
         self._iteration = self._evaluated = -1

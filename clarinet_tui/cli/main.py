@@ -63,7 +63,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "compare": ("compare.compare", "Compare runs or methods over paired seeds."),
         "diff": ("compare.diff", "Show how settings, data, environment and code of two runs differ."),
         "table": ("table.table", "Print the paper's tables with your results."),
-        "plot": ("plot.plot", "Plot curves, confusion, label budget, features or calibration."),
+        "plot": ("plot.plot", "Plot curves, settings, confusion, features or calibration."),
         "report": ("table.report", "Write an HTML report with tables, figures and settings."),
         "verify": ("verify.verify", "Retrain the first iterations of a run and compare them."),
     },

@@ -10,22 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
-from clarinet_tui.analysis.choices import FORMATS, BandKind, Budget
+from clarinet_tui.analysis.choices import BUDGETS, FORMATS, BandKind
 from clarinet_tui.cli.completion import metric_names
-from clarinet_tui.cli.lookup import open_records
+from clarinet_tui.cli.lookup import find_run, open_records
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryWords, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, show_progress, write_file
 from clarinet_tui.history.axes import Axis
-from clarinet_tui.runs.directory import RunDirectory, find_run
+from clarinet_tui.history.query_language import FIELD
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.text import printable
+from core.config import OWN, similar_names
 from core.errors import InputError
+from core.methods import all_setting_specs
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.figures.figure import Figure
 
 Projection = Literal["pca", "tsne", "umap"]
 TITLES: dict[Projection, str] = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
-Kind = Literal["accuracy", "losses", "confusion", "classes", "budget", "features", "calibration"]
+Kind = Literal["accuracy", "losses", "confusion", "classes", "setting", "budget", "features", "calibration"]
 
 
 def plot(
@@ -47,21 +50,22 @@ def plot(
     metric: Annotated[
         list[str] | None, Option(metavar="NAME", help="Metric of losses; repeatable.", autocompletion=metric_names)
     ] = None,
-    along: Annotated[Budget | None, Option(help="x axis of budget; default: the setting that varies.")] = None,
     preset: PresetFilter = None,
     projection: Annotated[
         Projection | None, Option(help="Map of features; umap needs the extra [features]. Default: pca.")
     ] = None,
 ) -> None:
-    """Plot curves, confusion, label budget, features or calibration.
+    """Plot curves, settings, confusion, features or calibration.
 
-    Accuracy is the paper's Figure 3, and classes the accuracy of each class. A curve averages runs of one protocol
-    only; runs that are left out are listed below the figure. Features and calibration take a run id and evaluate its
-    model on its data.
+    Accuracy is the paper's Figure 3, and classes the accuracy of each class. A curve averages runs that differ only in
+    their seed. Setting takes a setting, or two for a heat map, then a query; without one it takes the setting with most
+    values, and budget that of the label budget. Features and calibration take a run id and evaluate its model.
+
+    Example: clarinet plot setting classifier_rate "task:U->M"
 
     Example: clarinet plot accuracy "task:U->M" --band interval --width 3.3 --out figure3.pdf
     """
-    only = {"accuracy": ("--x", x), "losses": ("--metric", metric), "budget": ("--along", along)}
+    only = {"accuracy": ("--x", x), "losses": ("--metric", metric)}
     for other, (option, value) in {**only, "features": ("--projection", projection)}.items():
         if value and kind != other:
             raise InputError(f"{option}: only for `clarinet plot {other}`")
@@ -79,8 +83,10 @@ def plot(
         from clarinet_tui.analysis.figures import kinds
 
         records = open_records(runs_dir)
-        if kind == "budget":
-            figure = kinds.budget_figure(records, query, along=along, preset=preset, band=band)
+        if kind in ("setting", "budget"):
+            along, query = _parse_along(words or []) if kind == "setting" else ((), query)
+            candidates = BUDGETS if kind == "budget" else ()
+            figure = kinds.setting_figure(records, query, along, candidates=candidates, preset=preset, band=band)
         else:
             metrics = list(dict.fromkeys(metric or kinds.LOSSES))
             draw: dict[str, Callable[..., Figure]] = {
@@ -105,6 +111,23 @@ def plot(
                 print(f"· {printable(note)}")
         else:
             print_figure(figure)
+
+
+def _parse_along(words: list[str]) -> tuple[tuple[str, ...], str]:
+    """Return one or two settings if the first word names them, and the query."""
+    first, *others = words or [""]
+    if not first or FIELD.match(first):
+        return (), " ".join(words)
+    known = [spec.name for spec in all_setting_specs()]
+    names = tuple(first.split(","))
+    if len(names) > 2:
+        raise InputError(f"plot setting: expected one or two settings, got {first!a}")
+    for name in names:
+        if name not in known and not name.startswith(OWN):
+            near = similar_names(name, known)
+            hint = f"did you mean {near}?" if near else "`clarinet settings` lists them"
+            raise InputError(f"plot setting: no setting {name!a}: {hint}")
+    return names, " ".join(others)
 
 
 def _figure_of_model(kind: Kind, run: RunDirectory, data_dir: Path, projection: Projection) -> "Figure":

@@ -29,7 +29,6 @@ def table(
     preset: PresetFilter = None,
     seeds: Annotated[int, Option(min=1, help="Seeds that make a cell complete.")] = 5,
     out: Annotated[Path | None, Option(metavar="FILE", help="Write to this file.")] = None,
-    mix: Annotated[bool, Option("--mix", help="Also average runs of different protocols, and mark them.")] = False,
     by_commit: Annotated[
         bool, Option("--by-commit", help="Do not average runs that were started at different git commits.")
     ] = False,
@@ -47,7 +46,7 @@ def table(
     if standalone and format != "latex":
         raise InputError("--standalone: needs --format latex")
     records, query = open_records(runs_dir), " ".join(words or ())
-    board = make_board(records, query, rule=select, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit)
+    board = make_board(records, query, rule=select, preset=preset, seeds=seeds, by_commit=by_commit)
     with quiet_pipe():
         if format == "terminal":
             from rich.console import Console

@@ -244,13 +244,27 @@ def read_run_labels(path: Path, prefix: str, limit: int) -> dict[str, str]:
 
     It never writes, and returns nothing on any error or if the database is locked.
     """
-    sql = """SELECT id, ifnull(method, '?') || ' ' || ifnull(task, '?') || ' ' || state FROM runs
-        WHERE id >= ? AND id < ? || '~' ORDER BY id DESC LIMIT ?"""
+    sql = f"""SELECT id, {_LABEL} FROM runs WHERE id >= ? AND id < ? || '~'
+        ORDER BY created DESC, id DESC LIMIT ?"""
+    return _read_labels(path, sql, (prefix, prefix, limit))
+
+
+def read_name_labels(path: Path, prefix: str, limit: int) -> dict[str, str]:
+    """Return the same by name, of the newest runs whose name begins with the prefix and is that of no other run."""
+    sql = f"""SELECT name, {_LABEL} FROM runs WHERE name <> '' AND substr(name, 1, length(?)) = ?
+        GROUP BY name HAVING count(*) = 1 ORDER BY created DESC, id DESC LIMIT ?"""
+    return _read_labels(path, sql, (prefix, prefix, limit))
+
+
+_LABEL = "ifnull(method, '?') || ' ' || ifnull(task, '?') || ' ' || state"
+
+
+def _read_labels(path: Path, sql: str, parameters: tuple[str, str, int]) -> dict[str, str]:
     try:
         uri = f"{path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=COMPLETION_SECONDS)) as connection:
-            return dict(connection.execute(sql, (prefix, prefix, limit)).fetchall())
-    except sqlite3.Error:
+            return dict(connection.execute(sql, parameters).fetchall())
+    except (sqlite3.Error, UnicodeEncodeError):
         return {}
 
 

@@ -67,9 +67,9 @@ class RunRow:
     """The version of the program, if recorded."""
     git_commit: str | None = None
     """Commit of the directory where the run was started, with a hash of uncommitted changes after a +."""
-    source_size: int | None = None
-    target_size: int | None = None
-    test_size: int | None = None
+    source_images: int | None = None
+    target_images: int | None = None
+    test_images: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """All settings by name, such as `classifier_rate` or `stage1.epochs`; empty if they cannot be read."""
 
@@ -146,23 +146,39 @@ def list_runs(
     now: float | None = None,
 ) -> list[RunRow]:
     """Return the matching runs in order; those without a value of `sort`, a field or a setting, come last."""
-    column = sort
-    if sort not in SORT_FIELDS:
-        if sort not in {spec.name for spec in setting_specs()} and not is_own_name(sort):
-            known = ", ".join(sorted(SORT_FIELDS))
-            near = similar_names(sort)
-            hint = f"; did you mean {near}?" if near else ""
-            raise InputError(f"sort: expected one of {known}, or a setting (`clarinet settings`), got {sort!a}{hint}")
-        column = setting_column(sort)
     where, parameters = compile_query(query, now)
-    direction = "DESC" if descending else "ASC"
-    order = ", ".join(f"{key} {direction} NULLS LAST" for key in dict.fromkeys((column, "created", "id")))
+    order = _compile_order(sort, descending)
     # Tags and notes are read for the rows of the page only.
     sql = f"""WITH page AS (SELECT id AS selected FROM runs WHERE {where}
             ORDER BY {order} LIMIT ? OFFSET ?)
         SELECT {_COLUMNS} FROM page JOIN runs ON runs.id = page.selected
         ORDER BY {order}"""
     return [_run_row(db, dict(row)) for row in db.rows(sql, (*parameters, limit, offset))]
+
+
+def list_matching_ids(
+    db: Database, query: str = "", *, sort: str = "created", descending: bool = True, now: float | None = None
+) -> list[str]:
+    """Return the ids of all matching runs, in the order of `list_runs`."""
+    where, parameters = compile_query(query, now)
+    rows = db.tuples(f"SELECT id FROM runs WHERE {where} ORDER BY {_compile_order(sort, descending)}", parameters)
+    return [id_ for (id_,) in rows]
+
+
+def is_sortable(name: str) -> bool:
+    """Whether runs can be sorted by a field or a setting of this name."""
+    return name in SORT_FIELDS or name in {spec.name for spec in setting_specs()} or is_own_name(name)
+
+
+def _compile_order(sort: str, descending: bool) -> str:
+    if not is_sortable(sort):
+        known = ", ".join(sorted(SORT_FIELDS))
+        near = similar_names(sort)
+        hint = f"; did you mean {near}?" if near else ""
+        raise InputError(f"sort: expected one of {known}, or a setting (`clarinet settings`), got {sort!a}{hint}")
+    column = sort if sort in SORT_FIELDS else setting_column(sort)
+    direction = "DESC" if descending else "ASC"
+    return ", ".join(f"{key} {direction} NULLS LAST" for key in dict.fromkeys((column, "created", "id")))
 
 
 def count_runs(db: Database, query: str = "", *, now: float | None = None) -> int:

@@ -21,7 +21,6 @@ Settings = Mapping[str, Any]
 """Values of settings by name, those of stage 1 as `stage1.epochs`."""
 OWN_SEED = "the run's own"
 """Value of stage1.seed for runs whose stage 1 uses the run's seed."""
-SIZES = ("source_size", "target_size", "test_size")
 MAXIMUM_NAMED = 4
 """Number of settings named in a sentence; the rest are counted."""
 UNREADABLE = "settings cannot be read"
@@ -105,7 +104,7 @@ def comparable_settings(settings: Settings) -> dict[str, Any]:
 
 
 def data_summary(row: RunRow) -> DataSummary | None:
-    sizes = (row.source_size, row.target_size, row.test_size)
+    sizes = (row.source_images, row.target_images, row.test_images)
     return None if row.started is None else DataSummary(row.notes, sizes)
 
 
@@ -255,5 +254,5 @@ def setting_differences(left: Settings, right: Settings) -> dict[str, tuple[Any,
 
 
 def describe_data(data: DataSummary) -> str:
-    sizes = [f"{size or '?'} {name.removesuffix('_size')}" for size, name in zip(data.sizes, SIZES, strict=True)]
+    sizes = [f"{size or '?'} {name}" for size, name in zip(data.sizes, ("source", "target", "test"), strict=True)]
     return "; ".join([f"{', '.join(sizes)} images", *data.notes])

@@ -1,4 +1,4 @@
-"""The board: means, counts, distances, excluded and mixed runs."""
+"""The board: means, counts, distances, excluded runs and variants."""
 
 from pathlib import Path
 from typing import Any
@@ -98,34 +98,28 @@ def test_newest_finished_run_of_a_seed_counts(tmp_path: Path) -> None:
     ]
 
 
-def test_other_protocols_are_excluded_with_a_reason_or_mixed(tmp_path: Path) -> None:
+def test_other_variants_are_cells_of_their_own(tmp_path: Path) -> None:
     make_seeds(tmp_path, "run", (70.0, 72.0))
     make_trained_run(tmp_path, "longer", [92.0], seed=1, epochs=9)
-    cell = cell_of(tmp_path)
-    assert (cell.summary.mean, cell.mixed, cell.missing) == (71.0, (), (3, 4, 5))
-    assert [(left.reason, left.runs) for left in cell.excluded] == [("epochs is 9, not 3", ("longer",))]
-    board = board_of(tmp_path, mix=True)
+    make_trained_run(tmp_path, "other", [60.0], seed=1, epochs=9, task="M->U")
+    board = board_of(tmp_path)
     cell = board.cells["clarinet", "U->M"]
-    assert (cell.summary.mean, cell.excluded) == (78.0, ())
-    assert cell.mixed == ("2 protocols", "epochs is 9, not 3")
-    assert any("mixed: 2 protocols" in note for note in board.notes)
-
-
-def test_run_of_two_groups_is_averaged_once(tmp_path: Path) -> None:
-    make_trained_run(tmp_path, "own1", [70.0], method="gac+dan", seed=1)
-    make_trained_run(tmp_path, "own2", [70.0], method="gac+dan", seed=2)
-    make_trained_run(tmp_path, "one2", [85.0], method="gac+dan", seed=2, stage1={"seed": 1})
-    cell = cell_of(tmp_path, "gac+dan", mix=True)
-    assert sorted(cell.runs) == ["one2", "own1", "own2"]
+    assert (cell.summary.mean, cell.variant, cell.missing, cell.excluded) == (71.0, "epochs=3", (3, 4, 5), ())
+    (other,) = cell.others
+    assert (other.runs, other.variant, other.difference) == (("longer",), "epochs=9", "epochs is 9, not 3")
+    assert board.cells["clarinet", "M->U"].variant == "epochs=9", "a variant has one name in all tasks"
+    assert board.variant_notes(["clarinet"]) == ["U->M clarinet, first row: epochs=3", "(a) epochs=9"]
+    assert board.all_cells().count(other) == 1
+    assert not board.is_best(other)
 
 
 def test_commits_are_listed_and_separate_runs_on_request(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [70.0], seed=1, commit="a" * 40)
     make_trained_run(tmp_path, "bbb", [72.0], seed=2, commit="b" * 40)
-    assert cell_of(tmp_path).mixed == ("started at 2 git commits: aaaaaaa, bbbbbbb",)
+    assert "U->M clarinet: started at 2 git commits: aaaaaaa, bbbbbbb" in board_of(tmp_path).notes
     apart = cell_of(tmp_path, by_commit=True)
-    assert (apart.runs, apart.mixed) == (("bbb",), ())
-    assert apart.excluded[0].reason == "commit aaaaaaa"
+    assert (apart.runs, apart.commits) == (("bbb",), ("bbbbbbb",))
+    assert apart.others[0].difference == "commit aaaaaaa"
 
 
 def test_preset_with_most_finished_runs_is_used_and_others_are_listed(tmp_path: Path) -> None:

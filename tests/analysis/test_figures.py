@@ -1,6 +1,8 @@
 """Figures: their runs, their content, and reproducible files."""
 
 import io
+import math
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -15,6 +17,7 @@ from clarinet_tui.analysis.figures.figure import (
     ConfusionMatrix,
     Figure,
     FigureCurve,
+    HeatMap,
     Panel,
     PointCloud,
     colour_indices,
@@ -22,10 +25,10 @@ from clarinet_tui.analysis.figures.figure import (
 )
 from clarinet_tui.analysis.figures.kinds import (
     accuracy_figure,
-    budget_figure,
     confusion_figure,
     find_figure_runs,
     losses_figure,
+    setting_figure,
 )
 from clarinet_tui.analysis.figures.matplotlib_output import DARK, MATPLOTLIB_MARKERS, PRINT, marker_style, render_figure
 from clarinet_tui.analysis.figures.terminal_output import figure_lines
@@ -55,12 +58,12 @@ def test_accuracy_curve_has_band_members_and_published_result(tmp_path: Path) ->
     make_trained_run(tmp_path, "ddd", [99, 99], seed=4, epochs=9)
     records = read_runs(tmp_path)
     figure = accuracy_figure(records, find_figure_runs(records))
-    ((panel, curve),) = panel_curves(figure)
-    assert (panel.title, curve.name, curve.published) == ("U→M", "CLARINET", 83.692)
-    np.testing.assert_allclose(curve.mean, [30, 70])  # neither the running one nor that of another protocol
+    (panel, curve), (_, other) = panel_curves(figure)
+    assert (panel.title, curve.name, curve.published) == ("U→M", "CLARINET epochs=3", 83.692)
+    assert (other.name, other.mean.tolist()) == ("CLARINET epochs=9", [99, 99])
+    np.testing.assert_allclose(curve.mean, [30, 70])  # neither the running one nor that of another variant
     np.testing.assert_allclose(curve.low, np.array([30, 70]) - np.sqrt(200))
     assert sorted(len(member.x) for member in curve.members) == [2, 2, 3]
-    assert any("epochs is 9, not 3" in note for note in figure.notes)
     assert any(note.endswith("protocol, which preset smoke does not follow.") for note in figure.notes)
 
 
@@ -131,19 +134,44 @@ def test_confusion_sums_the_counted_runs(tmp_path: Path) -> None:
     assert any("cat   70  30" in line for line in on_terminal(figure))
 
 
-def test_budget_excludes_runs_that_differ_in_other_settings(tmp_path: Path) -> None:
+def test_accuracy_against_a_setting_has_a_curve_for_each_combination_of_the_others(tmp_path: Path) -> None:
     for place, (share, reached) in enumerate(((0.1, 40.0), (0.1, 44.0), (1.0, 80.0))):
         make_trained_run(tmp_path, f"run{place}", [reached], seed=place + 1, source_fraction=share)
     make_trained_run(tmp_path, "other", [99.0], source_fraction=0.5, epochs=9)
     records = read_runs(tmp_path)
-    figure = budget_figure(records)
-    ((panel, curve),) = panel_curves(figure)
+    figure = setting_figure(records)
+    (panel, curve), (_, other) = panel_curves(figure)
     assert panel.has_error_bars
-    assert (curve.x.tolist(), curve.mean.tolist()) == ([0.1, 1.0], [42.0, 80.0])
+    assert panel.x_ticks == {-1.0: "0.1", math.log10(0.5): "0.5", 0.0: "1"}, "a decade is logarithmic"
+    assert (curve.name, curve.x.tolist(), curve.mean.tolist()) == ("CLARINET epochs=3", [-1.0, 0.0], [42.0, 80.0])
     np.testing.assert_allclose(curve.low, [42 - np.sqrt(8), np.nan])
-    assert "excluded: U→M CLARINET: differs in more than source_fraction (1 protocol)" in figure.notes
-    with pytest.raises(InputError, match="finished runs do not differ"):
-        budget_figure(records, "seed:3")
+    assert sorted(member.mean.tolist() for member in curve.members) == [[40.0], [44.0], [80.0]]
+    assert (other.name, other.mean.tolist()) == ("CLARINET epochs=9", [99.0])
+    for along in ((), ("jitter",)):
+        with pytest.raises(InputError, match="finished runs do not differ in"):
+            setting_figure(records, "seed:3", along)
+
+
+def test_two_settings_make_a_heat_map(tmp_path: Path) -> None:
+    for place, (rate, batch, reached) in enumerate(((0.1, 8, 40.0), (0.1, 8, 44.0), (1.0, 8, 80.0), (1.0, 16, 60.0))):
+        make_trained_run(tmp_path, f"run{place}", [reached], seed=place, classifier_rate=rate, batch_size=batch)
+    figure = setting_figure(read_runs(tmp_path), "", ("classifier_rate", "batch_size"))
+    (panel,) = figure.panels
+    assert isinstance(panel, HeatMap)
+    assert (panel.title, panel.columns, panel.rows) == ("U→M CLARINET", ("0.1", "1"), ("8", "16"))
+    assert panel.means == ((42.0, 80.0), (None, 60.0))
+    lines = on_terminal(figure)
+    assert any("batch_size" in line and "0.1" in line for line in lines)
+    assert any(re.search(r"16 +· +60.0", line) for line in lines)
+    assert render_figure(figure, "svg", real_text=True).count(b">80.0<") == 1
+    assert figure_object(figure)["panels"][0]["means"] == panel.means
+
+
+def test_settings_that_are_no_numbers_are_in_order(tmp_path: Path) -> None:
+    for place, (optimizer, reached) in enumerate((("sgd", 40.0), ("adam", 50.0))):
+        make_trained_run(tmp_path, f"run{place}", [reached], optimizer=optimizer)
+    ((panel, curve),) = panel_curves(setting_figure(read_runs(tmp_path), "", ("optimizer",)))
+    assert (panel.x_ticks, curve.mean.tolist()) == ({0.0: "adam", 1.0: "sgd"}, [50.0, 40.0])
 
 
 def make_curve(
@@ -221,8 +249,10 @@ def test_names_with_control_characters_and_numbers_with_gaps() -> None:
 
 
 def test_methods_have_fixed_and_distinct_looks() -> None:
-    assert colour_indices(["gac", "mine", "clarinet", "yours"]) == {"gac": 7, "mine": 1, "clarinet": 0, "yours": 2}
-    compared = colour_indices([*MAIN_METHODS, "basset", "fwd+basset", "fwd+basset-kept", "clarinet-no-t"])
+    variants = [("gac", "GAC a=1"), ("mine", "mine"), ("clarinet", "CLARINET"), ("gac", "GAC a=2")]
+    assert colour_indices(variants) == {"GAC a=1": 7, "mine": 1, "CLARINET": 0, "GAC a=2": 2}
+    methods = (*MAIN_METHODS, "basset", "fwd+basset", "fwd+basset-kept", "clarinet-no-t")
+    compared = colour_indices(zip(methods, methods, strict=True))
     for theme in (PRINT, DARK):
         assert len({theme.line(compared[method]) for method in [*compared][:-1]}) == len(compared) - 1
         looks = {(theme.line(index), MARKERS[index % len(MARKERS)]) for index in range(70)}

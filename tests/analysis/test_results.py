@@ -33,7 +33,7 @@ def test_results_are_written_without_machine_details(tmp_path: Path) -> None:
     )
     assert "clarinet table --seeds 2 --format markdown --out docs/results/board.md --runs-dir RUNS" in written
     assert "| cla2 | M->U | `clarinet` | 2 | 72.00 |" in written
-    assert "M→U, CLARINET minus GAC+DAN" in written
+    assert "M→U, CLARINET epochs=7 minus GAC+DAN" in written
     assert "+10.00 points over 2 pairs" in (out / "comparison.txt").read_text()
     assert written.endswith(PAGE.read_text().partition("<!-- measured: end -->")[2]), "what is written by hand stays"
     write_results(runs, out, seeds=2)

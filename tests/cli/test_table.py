@@ -25,7 +25,6 @@ def test_without_runs_no_preset_is_named(tmp_path: Path) -> None:
     assert "Preset" not in empty
     make_trained_run(tmp_path, "run1", [80.0])
     assert "No run matches." in invoke(tmp_path, "table", "seed:7").stdout
-    assert "Preset mixed" in invoke(tmp_path, "table", "--mix").stdout
 
 
 def test_invalid_input_is_one_sentence(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ RUNS = st.fixed_dictionaries(
         "stage1.epochs": st.sampled_from([3, 4]),
         "stage1.seed": st.sampled_from([None, 1]),
         "threads": st.sampled_from([1, 2]),
-        "source_size": st.sampled_from([100, 200]),
+        "source_images": st.sampled_from([100, 200]),
         "version": st.sampled_from(["0.1.0", "0.2.0"]),
         "is_started": st.booleans(),
     }
@@ -175,7 +175,7 @@ def test_a_mean_never_mixes_two_variants(finished_row: RunRow, runs: list[dict[s
         )
         settings["stage1.seed"] = run["stage1.seed"] or run["seed"]
         if run["is_started"]:
-            state: dict[str, Any] = {"source_size": run["source_size"], "version": run["version"]}
+            state: dict[str, Any] = {"source_images": run["source_images"], "version": run["version"]}
         else:
             state = {"state": RunState.QUEUED, "started": None, "target_accuracy": None}
         rows.append(replace(finished_row, id=f"run{number}", settings=settings, **identity, **state))
@@ -185,7 +185,7 @@ def test_a_mean_never_mixes_two_variants(finished_row: RunRow, runs: list[dict[s
         seeds = {row.seed for row in variant.rows if row.started is not None}
         assert len(variant.accuracies) == len(seeds), "one result for each seed"
         counted = [row for row in variant.rows if row.started is not None]
-        assert len({(row.method, row.task, row.preset, row.source_size, row.version) for row in counted}) <= 1
+        assert len({(row.method, row.task, row.preset, row.source_images, row.version) for row in counted}) <= 1
         for row in counted:
             settings = comparable_settings(row.settings)
             if row.seed == (variant.settings or {}).get("stage1.seed"):

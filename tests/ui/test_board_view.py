@@ -1,5 +1,6 @@
 """The board view: its numbers, cursor and keys, and the runs that it queues."""
 
+import re
 from pathlib import Path
 
 from clarinet_tui.queue.queue_file import read_queue
@@ -40,9 +41,10 @@ async def test_the_detail_of_the_cell_under_the_cursor(runs_dir: Path) -> None:
         await pilot.press("right", "right", "l", "l", "l")
         assert table.cell == ("clarinet", "U->M")
         text = screen_text(app)
-        assert "CLARINET U→M  83.68 ± 0.91  5/5  paper 83.69 ± 0.93  -0.01, 95 %" in text
+        assert "CLARINET U→M  83.68 ± 0.91  epochs=3  5/5  paper 83.69 ± 0.93  -0.01, 95" in text
         assert "1 ✓ 84.10 cum1 · 2 ✓ 83.00 cum2" in text
-        assert "Excluded: epochs is 9, not 3 (odd1)" in text
+        assert "(a) epochs=9  91.00  1/5" in text
+        assert re.search(r"\(a\) +91.0 1/5", text), "its row"
         await pilot.press("j")
         await wait_until(pilot, lambda: "4 ▸ 61.50… epoch 1/10 cmu4" in flat_text(app))
         assert "3 ✗ failed cmu3" in screen_text(app)
@@ -64,7 +66,7 @@ async def test_keys_and_clicks_move_the_cursor_through_both_tables(runs_dir: Pat
         await pilot.press("a")
         assert table.cell == ("gac", "U->M")
         await expect_text(pilot, "One step against two")
-        await pilot.click(BoardTable, offset=(70, 3))
+        await pilot.click(BoardTable, offset=(70, 4))
         assert table.cell == ("clarinet", "M->U")
         await pilot.click(BoardTable, offset=(2, 0))
         assert table.cell == ("clarinet", "M->U"), "titles and labels are no cells"
@@ -72,7 +74,7 @@ async def test_keys_and_clicks_move_the_cursor_through_both_tables(runs_dir: Pat
         assert table.cell == ("clarinet", "Y->S")
         await expect_text(pilot, "Avg.")
         await pilot.press("g")
-        await pilot.click(BoardTable, offset=(70, 4), times=2)
+        await pilot.click(BoardTable, offset=(70, 5), times=2)
         await wait_until(pilot, lambda: app.current_mode == "history", "History")
 
 
@@ -175,7 +177,7 @@ async def test_latex_is_written_copied_and_replaced_after_a_question(runs_dir: P
         await expect_text(pilot, "Written: board-smoke.tex")
         written = Path("board-smoke.tex").read_text()
         assert r"\begin{table}" in written
-        assert "% runs: U->M clarinet: cum1 cum2 cum3 cum4 cum5" in written
+        assert "% runs: U->M clarinet epochs=3: cum1 cum2 cum3 cum4 cum5" in written
         await pilot.press("Y")
         await wait_until(pilot, lambda: app.clipboard == written, "the copy")
         Path("board-smoke.tex").write_text("mine")

@@ -37,6 +37,8 @@ class Panel:
     curves: tuple[FigureCurve, ...]
     has_error_bars: bool = False
     """Show points with error bars instead of curves with bands."""
+    x_ticks: Mapping[float, str] | None = None
+    """The labels of the x axis, by their x; round numbers if it is None."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,26 @@ class ConfusionMatrix:
     def shares(self) -> list[list[float]]:
         """Shares of each true class."""
         return [[count / max(sum(row), 1) for count in row] for row in self.counts]
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A mean for each pair of values of two settings; None where there is none."""
+
+    title: str
+    x_name: str
+    y_name: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    means: tuple[tuple[float | None, ...], ...]
+
+    @property
+    def shares(self) -> list[list[float]]:
+        """Where each mean lies between the least and the greatest one; 0 where there is none."""
+        known = [mean for row in self.means for mean in row if mean is not None]
+        low, high = min(known, default=0.0), max(known, default=1.0)
+        span = high - low or 1.0
+        return [[0.0 if mean is None else 0.1 + 0.9 * (mean - low) / span for mean in row] for row in self.means]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +93,7 @@ class PointCloud:
         return points.min(axis=0), points.max(axis=0)
 
 
-AnyPanel = Panel | ConfusionMatrix | PointCloud
+AnyPanel = Panel | ConfusionMatrix | HeatMap | PointCloud
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +106,13 @@ class Figure:
     """Maximum number of panels in a row."""
 
 
-def colour_indices(methods: Iterable[str]) -> dict[str, int]:
-    """Assign colours: fixed ones to known methods, and to others, in order, those that no method here has."""
-    names = dict.fromkeys(methods)
-    known = {method: METHOD_ORDER.index(method) for method in names if method in METHOD_ORDER}
+def colour_indices(variants: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Assign colours to variants, given as method and name: the first of a known method has its fixed colour."""
+    first: dict[str, str] = {}
+    names = {name: first.setdefault(method, name) == name and method for method, name in variants}
+    known = {name: METHOD_ORDER.index(method) for name, method in names.items() if method in METHOD_ORDER}
     free = (index for index in count() if index not in known.values())
-    return {method: known[method] if method in known else next(free) for method in names}
+    return {name: known[name] if name in known else next(free) for name in names}
 
 
 def class_curves(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[FigureCurve, ...]:
@@ -149,7 +172,7 @@ def figure_object(figure: Figure) -> dict[str, Any]:
         if isinstance(panel, PointCloud):
             arrays = {name: getattr(panel, name).tolist() for name in ("source", "target", "source_y", "target_y")}
             panels.append({"title": panel.title, "classes": panel.classes, **arrays})
-        elif isinstance(panel, ConfusionMatrix):
+        elif isinstance(panel, ConfusionMatrix | HeatMap):
             panels.append(vars(panel))
         else:
             curves = [

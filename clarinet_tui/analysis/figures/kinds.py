@@ -3,25 +3,29 @@
 A figure shows the runs that the board counts, by task and method in the paper's order.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from clarinet_tui.analysis.board import PAPER_PRESETS, Board, make_board
-from clarinet_tui.analysis.choices import BUDGETS, BandKind, Budget, Rule
+from clarinet_tui.analysis.choices import BandKind, Rule
 from clarinet_tui.analysis.comparison import Side, make_sides
 from clarinet_tui.analysis.figures.figure import (
+    AnyPanel,
     ConfusionMatrix,
     Figure,
     FigureCurve,
+    HeatMap,
     Panel,
     class_curves,
     colour_indices,
 )
-from clarinet_tui.analysis.published import PUBLISHED
+from clarinet_tui.analysis.published import PUBLISHED, method_title
 from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.analysis.seed_curves import (
     BAND_DESCRIPTIONS,
@@ -37,11 +41,14 @@ from clarinet_tui.chart.curve import Curve
 from clarinet_tui.history.axes import AXES, Axis
 from clarinet_tui.history.curves import list_metrics, read_series
 from clarinet_tui.history.queries import get_run, read_evaluations, read_events
-from clarinet_tui.history.variants import ExcludedRuns
+from clarinet_tui.history.variants import ExcludedRuns, format_settings, setting_differences
 from clarinet_tui.runs.journal import is_confusion_matrix
-from clarinet_tui.text import format_count, format_task
+from clarinet_tui.text import format_count, format_setting, format_task
 from core.errors import InputError
 from core.metrics import shown_in
+
+MAXIMUM_VARIANTS = 8
+"""Variants of a method that a panel shows: those with most finished seeds."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ class FigureRuns:
 
     @property
     def colour_indices(self) -> dict[str, int]:
-        return colour_indices(side.method for side in self.sides)
+        return colour_indices((side.method, side.title) for side in self.sides)
 
     def sides_of_task(self, task: str) -> list[Side]:
         return [side for side in self.sides if side.task == task]
@@ -69,14 +76,21 @@ def find_figure_runs(reader: RunRecords, query: str = "", *, preset: str | None 
 
 
 def runs_of_board(reader: RunRecords, board: Board) -> FigureRuns:
-    sides = [side for side in make_sides(reader.search(board.query)) if side.preset == board.preset]
+    sides = make_sides([record for record in reader.search(board.query) if record.row.preset == board.preset])
     if not sides:
         problem = f"no run matches {board.query!a}" if board.query else "there are no runs"
         raise InputError(f"{problem}: `clarinet ls` lists runs")
-    sides.sort(key=lambda side: (board.tasks.index(side.task), board.methods.index(side.method)))
+    sides.sort(key=lambda side: (board.tasks.index(side.task), board.methods.index(side.method), -side.accuracy.n))
+    shown: list[Side] = []
     notes = [_note("", runs) for runs in board.excluded]
-    notes += [_note(f"{task_and_method(side)}: ", runs) for side in sides for runs in side.excluded]
-    return FigureRuns(tuple(sides), tuple(notes))
+    for (task, method), found in groupby(sides, key=lambda side: (side.task, side.method)):
+        variants = list(found)
+        shown += variants[:MAXIMUM_VARIANTS]
+        if more := variants[MAXIMUM_VARIANTS:]:
+            name = f"{format_task(task)} {method_title(method)}"
+            notes.append(f"{name}: {format_count(len(more), 'variant')} more not drawn: narrow the query")
+    notes += [_note(f"{task_and_method(side)}: ", runs) for side in shown for runs in side.excluded]
+    return FigureRuns(tuple(shown), tuple(notes))
 
 
 def _note(prefix: str, excluded: ExcludedRuns) -> str:
@@ -136,7 +150,7 @@ def accuracy_figure(reader: RunRecords, runs: FigureRuns, *, axis: Axis = "epoch
         task_curves = []
         for side, curves in zip(sides, scaled, strict=True):
             seeds = average_runs(side, curves, exact=axis != "time")
-            curve = make_figure_curve(seeds, side.title, runs.colour_indices[side.method], band)
+            curve = make_figure_curve(seeds, side.title, runs.colour_indices[side.title], band)
             if curve.last is None:  # a target without labels has no accuracy
                 absent.append(task_and_method(side))
                 continue
@@ -222,7 +236,7 @@ def _loss_panel(runs: FigureRuns, task: str, metric: str, by_side: list[dict[str
     for side, curves in zip(runs.sides_of_task(task), scaled, strict=True):
         seeds = average_runs(side, curves, exact=False)
         if seeds.x.size:
-            curve = make_figure_curve(replace(seeds, members=()), side.title, runs.colour_indices[side.method], band)
+            curve = make_figure_curve(replace(seeds, members=()), side.title, runs.colour_indices[side.title], band)
             if len(curves) == 1:
                 (one,) = curves.values()
                 curve = replace(curve, low=one.low, high=one.high)
@@ -231,75 +245,118 @@ def _loss_panel(runs: FigureRuns, task: str, metric: str, by_side: list[dict[str
     return Panel(f"{format_task(task)}: {title}", x_name, title, tuple(drawn))
 
 
-X_NAME: dict[Budget, str] = {
-    "source_fraction": "share of source images that are labelled",
-    "ybars_per_sample": "complementary labels of each source image",
-}
-
-
-def budget_figure(
+def setting_figure(
     reader: RunRecords,
     query: str = "",
+    along: Sequence[str] = (),
     *,
-    along: Budget | None = None,
+    candidates: Sequence[str] = (),
     preset: str | None = None,
     rule: Rule = "last",
     band: BandKind = "std",
 ) -> Figure:
-    """A curve for each method, a panel for each task; runs that differ in more than the budget are excluded."""
+    """Accuracy against a setting, by default the one with most values: a panel for each task, a curve for each method.
+
+    Runs that differ in other settings, too, are on curves of their own. Two settings make a heat map for each curve.
+    `candidates` limits the settings that the default is chosen from.
+    """
     board = make_board(reader, query, preset=preset)
     sides = [
         side
-        for side in make_sides(reader.search(query), rule=rule, every_group=True)
+        for side in make_sides(reader.search(query), rule=rule)
         if side.preset == board.preset and side.settings and side.accuracy.n
     ]
-    along = along or _varied_budget(sides)
-    colours, panels, excluded = colour_indices(side.method for side in sides), [], []
+    values = {name: _values(sides, name) for name in along or [_most_varied(sides, candidates)]}
+    for name, found in values.items():
+        if len(found) < 2:
+            raise InputError(
+                f"setting: finished runs do not differ in {name}: try `clarinet sweep --grid {name}=VALUE,VALUE`"
+            )
+    panels: list[AnyPanel] = []
+    notes = [f"Points: mean over seeds, {RULE_DESCRIPTIONS[rule]}"]
     for task in (task for task in board.tasks if any(side.task == task for side in sides)):
-        curves = []
-        for method in sorted({side.method for side in sides if side.task == task}, key=board.methods.index):
-            method_sides = [side for side in sides if (side.task, side.method) == (task, method)]
-            kept = _comparable(method_sides, along)
-            points = [
-                Curve.through([(side.settings or {})[along]], [run.accuracy])
-                for side in kept
-                for run in side.runs
-                if run.accuracy is not None
-            ]
-            curves.append(make_figure_curve(make_seed_band(points), kept[0].title, colours[method], band))
-            excluded += [task_and_method(side) for side in method_sides if side not in kept]
-        panels.append(Panel(format_task(task), X_NAME[along], "target accuracy (%)", (*curves,), has_error_bars=True))
-    notes = [f"Points: mean over seeds, {RULE_DESCRIPTIONS[rule]}; bars: {BAND_DESCRIPTIONS[band]}."]
-    notes += [
-        f"excluded: {name}: differs in more than {along} ({format_count(count, 'protocol')})"
-        for name, count in Counter(excluded).items()
-    ]
-    return Figure("budget", "Target accuracy and label budget", tuple(panels), tuple(notes))
+        names = _names_without([side for side in sides if side.task == task], list(values))
+        names.sort(key=lambda named: (board.methods.index(named[1][0].method), -len(named[1])))
+        if more := names[MAXIMUM_VARIANTS:]:
+            notes.append(f"{format_task(task)}: {format_count(len(more), 'combination')} of other settings not drawn")
+        shown = names[:MAXIMUM_VARIANTS]
+        if len(values) == 1:
+            panels.append(_setting_panel(task, shown, *values.items(), band=band))
+        else:
+            panels += [_heat_map(f"{format_task(task)} {name}", members, values) for name, members in shown]
+    if len(values) == 1:
+        notes[0] += f"; bars: {BAND_DESCRIPTIONS[band]}; dots: seeds"
+    notes[0] += "."
+    return Figure("setting", f"Target accuracy against {' and '.join(values)}", tuple(panels), tuple(notes))
 
 
-def _varied_budget(sides: Sequence[Side]) -> Budget:
-    """Return the budget setting in which runs differ; of both, the one with more values."""
-    values = {name: len({side.settings[name] for side in sides if side.settings}) for name in BUDGETS}
-    most = max(BUDGETS, key=values.__getitem__)
-    if values[most] < 2:
+def _most_varied(sides: Sequence[Side], names: Sequence[str]) -> str:
+    """Return the setting with most values; all settings that differ are candidates if there are no names."""
+    first = (sides[0].settings or {}) if sides else {}
+    candidates = names or [name for name in first if name not in ("method", "task", "preset", "stage1.seed")]
+    most = max(candidates, key=lambda name: len(_values(sides, name)), default="")
+    if len(_values(sides, most)) < 2:
         raise InputError(
-            "budget: finished runs do not differ in source_fraction or ybars_per_sample: "
-            "try `clarinet sweep --grid source_fraction=0.1,0.3,1`"
+            f"setting: finished runs do not differ in {' or '.join(names) or 'any setting'}: "
+            f"try `clarinet sweep --grid {names[0] if names else 'classifier_rate'}=VALUE,VALUE`"
         )
     return most
 
 
-def _comparable(sides: Sequence[Side], along: Budget) -> list[Side]:
-    """Return sides that differ in the budget only: the largest set of values, and the side with most runs for each."""
-    by_settings: dict[Any, dict[float, Side]] = {}
+def _values(sides: Sequence[Side], name: str) -> list[Any]:
+    """Return the values of a setting in order: numbers before texts."""
+    values = {side.settings[name] for side in sides if side.settings and name in side.settings}
+    return sorted(values, key=lambda value: (isinstance(value, str), value))
+
+
+def _names_without(sides: Sequence[Side], along: Sequence[str]) -> list[tuple[str, list[Side]]]:
+    """Group sides that differ in the settings `along` alone, named by the others in which groups of a method differ."""
+    groups: dict[Any, list[Side]] = {}
     for side in sides:
-        others = dict(side.settings or {})
-        value = others.pop(along)
-        known = by_settings.setdefault(frozenset(others.items()), {})
-        if value not in known or side.accuracy.n > known[value].accuracy.n:
-            known[value] = side
-    best = max(by_settings.values(), key=lambda by_value: (len(by_value), sum(s.accuracy.n for s in by_value.values())))
-    return [best[value] for value in sorted(best)]
+        others = {name: value for name, value in (side.settings or {}).items() if name not in along}
+        groups.setdefault((frozenset(others.items()), repr(side.data)), []).append(side)
+    named = []
+    for members in groups.values():
+        of_method = [group[0].settings or {} for group in groups.values() if group[0].method == members[0].method]
+        own = members[0].settings or {}
+        differing = dict.fromkeys(name for other in of_method for name in setting_differences(own, other))
+        words = format_settings(own, [name for name in differing if name not in along])
+        named.append((" ".join([method_title(members[0].method), *words]), members))
+    return named
+
+
+def _setting_panel(
+    task: str, curves: Sequence[tuple[str, list[Side]]], setting: tuple[str, list[Any]], *, band: BandKind
+) -> Panel:
+    """Place numbers on an axis, which is logarithmic from a decade on, and other values in order."""
+    name, values = setting
+    is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    if is_number and values[0] > 0 and values[-1] >= 10 * values[0]:
+        places = {value: math.log10(value) for value in values}
+    else:
+        places = {value: float(value) if is_number else float(index) for index, value in enumerate(values)}
+    colours = colour_indices((members[0].method, title) for title, members in curves)
+    drawn = []
+    for title, members in curves:
+        points = [
+            Curve.through([places[(side.settings or {})[name]]], [run.accuracy])
+            for side in members
+            for run in side.runs
+            if run.accuracy is not None
+        ]
+        curve = make_figure_curve(make_seed_band(points), title, colours[title], band)
+        drawn.append(replace(curve, members=tuple(points)))
+    ticks = {place: format_setting(value) for value, place in places.items()}
+    return Panel(format_task(task), name, "target accuracy (%)", tuple(drawn), has_error_bars=True, x_ticks=ticks)
+
+
+def _heat_map(title: str, members: Sequence[Side], values: Mapping[str, list[Any]]) -> HeatMap:
+    (x, columns), (y, rows) = values.items()
+    means: dict[tuple[Any, Any], float | None] = {}
+    for side in sorted(members, key=lambda side: side.accuracy.n):
+        means[(side.settings or {}).get(x), (side.settings or {}).get(y)] = side.accuracy.mean
+    cells = tuple(tuple(means.get((column, row)) for column in columns) for row in rows)
+    return HeatMap(title, x, y, (*map(format_setting, columns),), (*map(format_setting, rows),), cells)
 
 
 MAXIMUM_MATRICES = 24

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.analysis.choices import Format
-from clarinet_tui.analysis.figures.figure import AnyPanel, ConfusionMatrix, Figure, FigureCurve, Panel, PointCloud
+from clarinet_tui.analysis.figures.figure import (
+    AnyPanel,
+    ConfusionMatrix,
+    Figure,
+    FigureCurve,
+    HeatMap,
+    Panel,
+    PointCloud,
+)
 from clarinet_tui.chart.palette import PALETTES, marker
 from clarinet_tui.text import printable
 
@@ -106,7 +114,7 @@ def render_figure(
 
     columns = max(1, min(figure.columns, int(width // MINIMUM_PANEL), len(figure.panels)))
     rows, panel_width = -(-len(figure.panels) // columns), width / columns
-    if any(isinstance(panel, ConfusionMatrix | PointCloud) for panel in figure.panels):
+    if any(isinstance(panel, ConfusionMatrix | HeatMap | PointCloud) for panel in figure.panels):
         height = rows * (panel_width * 1.05 + 0.25)  # square
     else:
         height = rows * max(1.5, panel_width * 0.72) + 0.35  # with a legend below
@@ -121,7 +129,13 @@ def render_figure(
         for panel, ax in zip(figure.panels, axes, strict=False):
             ax.set_title(printable(panel.title), loc="left")
             if isinstance(panel, ConfusionMatrix):
-                _matrix(ax, panel, theme)
+                texts = [[f"{share * 100:.0f}" for share in row] for row in panel.shares]
+                _matrix(ax, panel.shares, texts, panel.classes, panel.classes, theme)
+                ax.set(aspect="equal", xlabel="predicted", ylabel="true")
+            elif isinstance(panel, HeatMap):
+                means = [["" if mean is None else f"{mean:.1f}" for mean in row] for row in panel.means]
+                _matrix(ax, panel.shares, means, panel.rows, panel.columns, theme)
+                ax.set(xlabel=panel.x_name, ylabel=panel.y_name)
             elif isinstance(panel, PointCloud):
                 _points(ax, panel, theme)
             else:
@@ -130,6 +144,8 @@ def render_figure(
                 for index, curve in enumerate(panel.curves):
                     _curve(ax, panel, curve, index, theme)
                 ax.margins(x=0.02)
+                if panel.x_ticks:
+                    ax.set_xticks(list(panel.x_ticks), list(panel.x_ticks.values()))
         for ax in axes[len(figure.panels) :]:
             ax.remove()
         _legend(sheet, figure.panels, theme, width)
@@ -141,7 +157,8 @@ def render_figure(
 def _curve(ax: Any, panel: Panel, curve: FigureCurve, index: int, theme: Theme) -> None:
     colour = theme.line(curve.colour_index)
     for member in curve.members:
-        ax.plot(member.x, member.mean, color=colour, linewidth=0.5, alpha=0.25, zorder=1.5)
+        points = {"marker": ".", "linestyle": "", "alpha": 0.6} if panel.has_error_bars else {"alpha": 0.25}
+        ax.plot(member.x, member.mean, color=colour, linewidth=0.5, zorder=1.5, **points)
     if curve.published is not None:
         ax.axhline(curve.published, color=colour, linewidth=0.8, dashes=(4, 2.5), alpha=0.8, zorder=1.8)
     if curve.filled:
@@ -182,24 +199,30 @@ def _legend(sheet: "Sheet", panels: Sequence[AnyPanel], theme: Theme, width: flo
         sheet.legend(handles=handles, loc="outside lower center", ncols=max(1, int(width // 1.15)))
 
 
-def _matrix(ax: Any, matrix: ConfusionMatrix, theme: Theme) -> None:
+def _matrix(
+    ax: Any,
+    shares: Sequence[Sequence[float]],
+    texts: Sequence[Sequence[str]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    theme: Theme,
+) -> None:
     """Draw rectangles with the share as opacity, which suit any size and background."""
     from matplotlib.patches import Rectangle
 
-    count = len(matrix.classes)
-    ax.set(xlim=(0, count), ylim=(count, 0), aspect="equal", xlabel="predicted", ylabel="true")
-    for row, shares in enumerate(matrix.shares):
-        for column, share in enumerate(shares):
+    ax.set(xlim=(0, len(columns)), ylim=(len(rows), 0))
+    for row, of_row in enumerate(shares):
+        for column, share in enumerate(of_row):
             if share >= 0.005:
                 ax.add_patch(Rectangle((column, row), 1, 1, facecolor=theme.line(0), alpha=share, linewidth=0))
-                if count <= NUMBERED:
+                if len(columns) <= NUMBERED:
                     style = {"fontsize": 6, "color": theme.background if share > 0.55 else theme.foreground}
-                    ax.text(column + 0.5, row + 0.52, f"{share * 100:.0f}", ha="center", va="center", **style)
-    every = max(1, -(-count // 20))
-    names = [printable(name)[:10] for name in matrix.classes][::every]
-    positions = [index + 0.5 for index in range(0, count, every)]
-    ax.set_xticks(positions, names, rotation=90 if max(map(len, names)) > 2 else 0)
-    ax.set_yticks(positions, names)
+                    ax.text(column + 0.5, row + 0.52, texts[row][column], ha="center", va="center", **style)
+    for names, set_ticks, turns in ((columns, ax.set_xticks, True), (rows, ax.set_yticks, False)):
+        every = max(1, -(-len(names) // 20))
+        shown = [printable(name)[:10] for name in names][::every]
+        rotation = 90 if turns and max(map(len, shown)) > 2 else 0
+        set_ticks([index + 0.5 for index in range(0, len(names), every)], shown, rotation=rotation)
     ax.tick_params(length=0)
     for side in ("top", "right"):
         ax.spines[side].set_visible(True)

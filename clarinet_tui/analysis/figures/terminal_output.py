@@ -7,7 +7,7 @@ import numpy as np
 from rich.style import Style
 from rich.text import Text
 
-from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure, FigureCurve, Panel, PointCloud
+from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure, FigureCurve, HeatMap, Panel, PointCloud
 from clarinet_tui.chart.cells import PLAIN, TINT, GlyphSet, band_style, faint_style, line_style
 from clarinet_tui.chart.curve import Curve, Reference, ReferenceLine, extent_of
 from clarinet_tui.chart.palette import colour, marker
@@ -33,6 +33,8 @@ def figure_lines(figure: Figure, width: int, glyphs: GlyphSet, palette: str = "d
         yield Text(printable(panel.title), style="bold")
         if isinstance(panel, ConfusionMatrix):
             yield from _matrix(panel, width)
+        elif isinstance(panel, HeatMap):
+            yield from _heat_map(panel, width)
         else:
             yield from _chart(panel, min(width, MAXIMUM_WIDTH), glyphs, palette)
             yield from (_legend_entry(curve, panel, palette) for curve in panel.curves)
@@ -50,6 +52,8 @@ def _chart(panel: Panel, width: int, glyphs: GlyphSet, palette: str) -> Iterator
             low, high = (np.where(np.isfinite(edge), edge, curve.mean) for edge in (curve.low, curve.high))
             line = replace(line, low=low, high=high)
         lines.append(line)
+        if panel.has_error_bars:
+            references += [replace(member, colour_index=curve.colour_index) for member in curve.members]
         if curve.published is not None:
             references.append(ReferenceLine(curve.published, colour_index=curve.colour_index))
         if curve.filled and not panel.has_error_bars and len(panel.curves) <= MAXIMUM_BANDS:
@@ -63,6 +67,7 @@ def _chart(panel: Panel, width: int, glyphs: GlyphSet, palette: str) -> Iterator
             x_range=extent_of(lines),
             glyphs=glyphs,
             x_name=panel.x_name,
+            x_ticks=dict(panel.x_ticks) if panel.x_ticks else None,
         )
     )
     styles = {PLAIN: ""}
@@ -98,11 +103,30 @@ def _matrix(matrix: ConfusionMatrix, width: int) -> list[Text]:
     for name, row in zip(names, matrix.shares, strict=True):
         line = Text(f"{name:>{margin - 1}} ", style="dim")
         for share in row:
-            shade = Style(color="white", bgcolor=f"rgb(0,{round(114 * share)},{round(178 * share)})", bold=share >= 0.5)
-            text = f"{share * 100:4.0f}" if share >= 0.005 else "   ·"
-            line.append(text, style=shade if share >= 0.05 else "not dim")
+            line.append(f"{share * 100:4.0f}" if share >= 0.005 else "   ·", _shade(share))
         lines.append(line)
     return lines
+
+
+def _heat_map(panel: HeatMap, width: int) -> list[Text]:
+    """Means with a background of matching strength; a row for each value of the second setting."""
+    margin = max(map(len, (*panel.rows, panel.y_name))) + 2
+    cell = max(5, *map(len, panel.columns)) + 1
+    if margin + cell * len(panel.columns) > width:
+        return [Text(f"  {len(panel.columns)} columns do not fit the terminal: use --out", style="dim")]
+    lines = [Text(f"{'':{margin}}{panel.x_name}", style="dim")]
+    lines.append(Text(f"{panel.y_name:>{margin - 2}}  " + "".join(f"{name:>{cell}}" for name in panel.columns), "dim"))
+    for name, means, shares in zip(panel.rows, panel.means, panel.shares, strict=True):
+        line = Text(f"{name:>{margin - 2}}  ", style="dim")
+        for mean, share in zip(means, shares, strict=True):
+            line.append(f"{'·' if mean is None else f'{mean:.1f}':>{cell}}", _shade(share))
+        lines.append(line)
+    return lines
+
+
+def _shade(share: float) -> Style | str:
+    shade = Style(color="white", bgcolor=f"rgb(0,{round(114 * share)},{round(178 * share)})", bold=share >= 0.5)
+    return shade if share >= 0.05 else "not dim"
 
 
 MINIMUM_CLOUD_WIDTH, MAXIMUM_CLOUD_WIDTH, GAP = 36, 98, 3

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.analysis.board_table import AVERAGE, STATES, board_table, mean_regret
+from clarinet_tui.analysis.board_table import AVERAGE, MAX_VARIANTS, STATES, board_table, mean_regret
 from clarinet_tui.analysis.published import SEEDS, method_title
 from clarinet_tui.analysis.statistics import Distance
 from clarinet_tui.history.query_language import quote_value
@@ -74,8 +74,10 @@ def layout_board(board: Board, width: int, height: int) -> BoardLayout:
     for number in range(len(board.tables)):
         lines += [BoardLine(number - 1)] if number else []
         lines += _table_lines(board, number, label, column)
-    if len(lines) + sum(line.row is not None for line in lines) <= height:
-        with_gaps = ([line] if line.row is None else [line, BoardLine(line.table)] for line in lines)
+    following = [*lines[1:], BoardLine(0)]
+    ends = [line.row not in (None, after.row) for line, after in zip(lines, following, strict=True)]
+    if len(lines) + sum(ends) <= height:
+        with_gaps = ([line, BoardLine(line.table)] if ends[at] else [line] for at, line in enumerate(lines))
         lines = [line for pair in with_gaps for line in pair]
     return BoardLayout(tuple(lines), tuple(table.methods for table in board.tables), label, column)
 
@@ -92,7 +94,8 @@ def _table_lines(board: Board, number: int, label: int, column: int) -> Iterator
     names = (((f" {printable(heading.title)}"[:column], "strong"),) for heading in described.columns[1:])
     yield BoardLine(number, ((("", ""),), *names))
     for row, (name, group) in enumerate(groupby(described.rows, key=lambda row: row.cells[0].value)):
-        measured, *below = group
+        measured, *others = group
+        below = [row for row in others if row.kind == "published"]
         task = None if name == AVERAGE else name
         cells = [board.cells[method, task] if task else None for method in table.methods]
         means = [cell.value.mean for cell in below[0].cells[1:]] if below else [None] * len(cells)
@@ -103,6 +106,19 @@ def _table_lines(board: Board, number: int, label: int, column: int) -> Iterator
             for found in zip(measured.cells[1:], means, cells, strict=True)
         )
         yield BoardLine(number, (((label_text, "strong"),), *spans), row=row, task=task)
+        for variant in (row for row in others if row.kind == "variant"):
+            mark, *results = variant.cells
+            texts = (
+                ((f"{'':{5 - len(format_mean(cell.value.mean, None, 1))}}{_variant_text(cell)}"[:column], ""),)
+                for cell in results
+            )
+            yield BoardLine(number, (((f" {mark.text.strip()}", "muted"),), *texts), row=row)
+
+
+def _variant_text(cell: Cell) -> str:
+    """The mean of a variant, and its number of seeds while they are not complete."""
+    mean = cell.value
+    return "" if mean.mean is None else f"{format_mean(mean.mean, mean.std, 1, '±')} {cell.note}".rstrip()
 
 
 def _cell_spans(
@@ -146,8 +162,7 @@ def _measured_spans(result: Cell, cell: BoardCell | None, is_narrow: bool) -> It
     mean, std = result.value.mean, result.value.std if has_std else None
     interim = cell.interim_summary.mean if cell else None
     if mean is not None:
-        mark = "†" if cell and cell.mixed else ""
-        text, role = format_mean(mean, std, 1, "±") + mark, "strong" if result.emphasis == "best" else ""
+        text, role = format_mean(mean, std, 1, "±"), "strong" if result.emphasis == "best" else ""
     elif interim is not None:
         text, role, mean = f"{format_mean(interim, None, 1)}…", "live", interim
     else:
@@ -194,6 +209,12 @@ def format_cell_detail(snapshot: BoardSnapshot, cell: BoardCell, has_no_runs: bo
         lines.append(styled((first_step, "")))
     else:
         lines += [styled(*_seed_spans(cell))] if cell.results or cell.unfinished else []
+        marks = board.variant_marks
+        for other in cell.others[:MAX_VARIANTS]:
+            mean = format_mean(other.summary.mean, other.summary.std)
+            name = f"({marks[other.variant]}) {other.variant}  "
+            seeds = f"  {len(other.results)}/{other.wanted}"
+            lines.append(styled((name, "muted"), (mean, ""), (seeds, "muted")))
         if cell.missing:
             noun, pronoun = ("seed", "it") if len(cell.missing) == 1 else ("seeds", "them")
             seeds = f"{noun} {format_seeds(cell.missing)}"
@@ -212,7 +233,7 @@ def _legend() -> Iterator[Span]:
         glyph, role = STATE_STYLES[state]
         yield f"{glyph} ", role
         yield f"{state}  ", "faint"
-    yield "… not finished  † mixed  bold: best of its row  ", "faint"
+    yield "… not finished  bold: best of its row  ", "faint"
     yield "-0.5", "good"
     yield " not significant  ", "faint"
     yield "-5.0", "warn"
@@ -225,6 +246,7 @@ def _result_spans(cell: BoardCell) -> Iterator[Span]:
     summary, interim = cell.summary, cell.interim_summary
     if summary.mean is not None:
         yield format_mean(summary.mean, summary.std), "strong"
+        yield f"  {cell.variant}" if cell.others else "", "muted"
         yield f"  {len(cell.results)}/{cell.wanted}", "muted"
     elif interim.mean is not None:
         yield f"{format_mean(interim.mean, interim.std)} so far, not finished", "live"
@@ -272,8 +294,8 @@ def _remarks(cell: BoardCell) -> Iterator[tuple[str, str]]:
     """What limits the result's validity."""
     for runs in cell.excluded:
         yield "Excluded: ", runs.text(MAX_IDS)
-    for difference in cell.mixed:
-        yield "Mixed: ", difference
+    if len(cell.commits) > 1:
+        yield "Commits: ", cell.commit_note
     if cell.changes:
         yield "Settings: ", ", ".join(cell.changes)
     for note in cell.notes:

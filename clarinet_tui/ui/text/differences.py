@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count, zip_longest
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
@@ -15,13 +15,21 @@ from clarinet_tui.analysis.comparison_table import (
     format_difference,
     format_excluded,
     format_unpaired,
-    side_labels,
     side_row,
 )
 from clarinet_tui.analysis.figures.figure import colour_indices
 from clarinet_tui.analysis.statistics import Summary
 from clarinet_tui.chart.palette import colour, marker
-from clarinet_tui.text import fit_width, format_count, format_mean, format_setting, format_task, printable, shorten
+from clarinet_tui.text import (
+    fit_name,
+    fit_width,
+    format_count,
+    format_mean,
+    format_setting,
+    format_task,
+    printable,
+    shorten,
+)
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
@@ -42,21 +50,17 @@ class SideLabel(NamedTuple):
 
 
 def side_colours(sides: Sequence[Side]) -> list[int]:
-    """The colour index of each side: its method's, and a free one for further sides of the same method."""
-    indices = colour_indices(side.method for side in sides)
-    free = (index for index in count() if index not in indices.values())
-    firsts = {side.method: position for position, side in reversed(list(enumerate(sides)))}
-    return [
-        indices[side.method] if firsts[side.method] == position else next(free) for position, side in enumerate(sides)
-    ]
+    """The colour index of each side."""
+    indices = colour_indices((side.method, side.title) for side in sides)
+    return [indices[side.title] for side in sides]
 
 
 def label_sides(comparison: TaskComparison, palette: str) -> dict[int, SideLabel]:
     """The label of each side, by the side's identity."""
     sides = comparison.sides
     return {
-        id(side): SideLabel(marker(index), colour(index, palette), name)
-        for side, index, name in zip(sides, side_colours(sides), side_labels(sides), strict=True)
+        id(side): SideLabel(marker(index), colour(index, palette), side.title)
+        for side, index in zip(sides, side_colours(sides), strict=True)
     }
 
 
@@ -96,13 +100,13 @@ def _side_spans(side: Side, gap: int, accuracy: Summary | None = None) -> list[S
 
 
 def _format_side(label: SideLabel, side: Side, gap: int) -> Content:
-    name = fit_width(label.name, NAME + gap - 2)
+    name = fit_name(label.name, NAME + gap - 2)
     return styled((" ", ""), (f"{label.marker} ", label.colour), (name, "strong"), *_side_spans(side, gap))
 
 
 def _format_difference(label: SideLabel, difference: PairedDifference, gap: int, is_at_cursor: bool) -> Content:
     spans: list[Span] = [("▸" if is_at_cursor else " ", "live"), ("  − ", "muted"), (f"{label.marker} ", label.colour)]
-    spans.append((fit_width(label.name, NAME + gap - 6), "strong" if is_at_cursor else ""))
+    spans.append((fit_name(label.name, NAME + gap - 6), "strong" if is_at_cursor else ""))
     spans += _side_spans(difference.right, gap, difference.paired.right if difference.paired.pairs else None)
     numbers = (_mean_span(difference), _interval_span(difference), _p_span(difference))
     spans += [(f"{text:>{width + gap}}", role) for (text, role), width in zip(numbers, WIDTHS[3:], strict=True)]

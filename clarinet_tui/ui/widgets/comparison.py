@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from textual.containers import Horizontal
 
-from clarinet_tui.analysis.comparison_table import side_labels
 from clarinet_tui.chart.cells import GlyphSet
 from clarinet_tui.chart.curve import Curve, Reference, extent_of
 from clarinet_tui.chart.scales import Viewport
@@ -63,7 +62,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
         self._draw(snapshot, part, front)
 
     def _draw(self, snapshot: ComparisonSnapshot, part: TaskComparison, front: tuple[int, ...]) -> None:
-        names, colours = side_labels(part.sides), side_colours(part.sides)
+        names, colours = [side.title for side in part.sides], side_colours(part.sides)
         curves = (snapshot.curves or {}).items()
         series = [self._make_curves(band, names[index], colours[index]) for index, band in curves]
         order = sorted(range(len(series)), key=lambda index: index not in front)
