@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, EPOCH, JOURNAL, MAX_CONFIG_BYTES, RunDirectory, is_valid_id
+from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, JOURNAL, MAX_CONFIG_BYTES, RunDirectory, is_valid_id
 from clarinet_tui.runs.environment import describe_environment, read_environment, versions
 from clarinet_tui.runs.files import (
     USER_FILE,
@@ -50,7 +50,7 @@ PARSED = {CONFIG: MAX_CONFIG_BYTES, ENVIRONMENT: 16 << 20, STAGE1: 1 << 16}
 """Files that are parsed as a whole, and their largest size: others are neither exported nor imported."""
 PRIVATE = frozenset({ENVIRONMENT, LOG})
 """Only the user may read these: they may contain secrets."""
-MTIME = int(EPOCH.timestamp())
+MTIME = 1_577_836_800  # 2020-01-01
 """The modification time of every packed file: a recent one would make an imported run look alive."""
 CHUNK = 1 << 20
 BLOCK = tarfile.BLOCKSIZE

@@ -1,6 +1,7 @@
 """A run's directory: its id, its paths, its settings and its size."""
 
 import errno
+import itertools
 import os
 import re
 import shlex
@@ -43,9 +44,16 @@ from core.errors import InputError
 from core.files import replace_file, sync_directory
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
-"""Ids count the seconds since then; six digits last until 2088."""
+LENGTH = 9
+"""The number of digits of a new id."""
+IDS = len(DIGITS) ** LENGTH
+STEP = 62_767_505_117_051
+"""IDS divided by the golden ratio, and coprime to IDS: its multiples fill the range evenly and meet again after IDS."""
 ID = re.compile(r"[0-9a-z]{3,32}", re.ASCII)
+LAST = "last"
+"""The word for the newest run; no new id begins with it."""
+MISREAD = re.compile(rf"{LAST}.*|[0-9]+e?[0-9]*", re.ASCII)
+"""What is not an id for a user, or a number for other programs: 123456789, 12345e678."""
 RESERVED = frozenset({"stage1", "queue"})
 """Names in a runs directory that match the pattern of ids but are not runs."""
 MAX_CONFIG_BYTES = 1 << 20
@@ -61,14 +69,26 @@ LEFTOVER_AGE = 3600.0
 TEMPORARY = re.compile(rf"{re.escape(STAGED)}\d+-[0-9a-f]+|\.(queue|slurm)(\.\d+)?\.json\.\d+", re.ASCII)
 
 
-def new_id(now: datetime) -> str:
-    """Return an id that sorts by time: six digits of seconds and three random ones, in base 36."""
-    seconds = max(0, int((now.astimezone(UTC) - EPOCH).total_seconds()))
-    return _base36(seconds, 6) + _base36(int.from_bytes(os.urandom(4), "big") % 36**3, 3)
+_numbers: Iterator[int] = iter(())
 
 
-def _base36(number: int, width: int) -> str:
-    return "".join(DIGITS[number // 36**place % 36] for place in reversed(range(width)))
+def _start_ids() -> None:
+    """Let this process make ids from a random one on; a forked child would make those of its parent."""
+    global _numbers
+    _numbers = itertools.count(int.from_bytes(os.urandom(16), "big") % IDS)
+
+
+_start_ids()
+os.register_at_fork(after_in_child=_start_ids)
+
+
+def new_id() -> str:
+    """Return an id that this process has not made yet; ids differ in their first digits, and are in no order."""
+    while True:
+        number = next(_numbers) * STEP % IDS
+        id_ = "".join(DIGITS[number // 36**place % 36] for place in reversed(range(LENGTH)))
+        if not MISREAD.fullmatch(id_):
+            return id_
 
 
 def is_valid_id(text: str) -> bool:
@@ -90,7 +110,7 @@ class RunDirectory:
 
     def __init__(self, runs_dir: Path, id: str) -> None:  # noqa: A002
         if not is_valid_id(id):
-            raise InputError(f"run id: expected 3 to 32 of 0-9 and a-z, got {_quoted(id)}")
+            raise InputError(f"run id: expected 3 to 32 of 0-9 and a-z, got {quote_word(id)}")
         self.id = id
         self.runs_dir = Path(runs_dir)
         self.path = self.runs_dir / id
@@ -209,6 +229,9 @@ def _write_run(folder: Path, config: RunConfig, now: datetime) -> None:
                 raise LocksUnsupportedError(folder.parent) from error
             raise
         replace_file(folder / CONFIG, settings, 0o644)
+        created_ns = 1000 * round(1e6 * now.timestamp())
+        with suppress(OSError):  # the file system keeps times of its own
+            os.utime(folder / CONFIG, ns=(created_ns, created_ns))  # see list_run_ids
 
 
 def _publish_run(staged: Path, run: RunDirectory) -> bool:
@@ -240,7 +263,7 @@ def create_runs(
             on_error.callback(shutil.rmtree, staged[-1], ignore_errors=True)
             _write_run(staged[-1], config, now + timedelta(microseconds=number))
         for path in staged:
-            while not _publish_run(path, run := RunDirectory(runs_dir, run_id or new_id(now))):
+            while not _publish_run(path, run := RunDirectory(runs_dir, run_id or new_id())):
                 if run_id:
                     raise InputError(f"run {run_id}: {run.path} already exists")
             on_error.callback(shutil.rmtree, run.path, ignore_errors=True)
@@ -290,32 +313,62 @@ def _parse_config(content: bytes, path: Path) -> dict[str, Any]:
 
 def find_run(runs_dir: Path, prefix: str) -> RunDirectory:
     """Return the run with this id or unique prefix of an id."""
+    run = match_prefix(runs_dir, prefix)
+    if run is None:
+        raise InputError(f"no run in {runs_dir} has an id starting with {quote_word(prefix)}: see `clarinet ls`")
+    return run
+
+
+def match_prefix(runs_dir: Path, prefix: str) -> RunDirectory | None:
+    """Return the run with this id or unique prefix of an id; None if there is none, InputError if there are several."""
     ids = list_run_ids(runs_dir)
     matches = [prefix] if prefix in ids else [id_ for id_ in ids if prefix and id_.startswith(prefix)]
-    if len(matches) == 1:
-        return RunDirectory(runs_dir, matches[0])
-    if not matches:
-        raise InputError(f"no run in {runs_dir} has an id starting with {_quoted(prefix)}: see `clarinet ls`")
-    listed = ", ".join(matches[:5]) + (f" and {len(matches) - 5} more" if len(matches) > 5 else "")
-    raise InputError(f"{_quoted(prefix)} is the prefix of {len(matches)} runs: {listed}: give a longer one")
+    if len(matches) > 1:
+        listed = list_some(matches)
+        raise InputError(f"{quote_word(prefix)} is the prefix of {len(matches)} runs: {listed}: give a longer one")
+    return RunDirectory(runs_dir, matches[0]) if matches else None
 
 
 def list_runs(runs_dir: Path) -> list[RunDirectory]:
-    """Return all runs, newest first."""
-    return [RunDirectory(runs_dir, name) for name in list_run_ids(runs_dir)]
+    """Return all runs, newest first, by the times that their annotations record."""
+    runs = [RunDirectory(runs_dir, name) for name in list_run_ids(runs_dir)]
+    return sorted(runs, key=read_creation_time, reverse=True)
+
+
+def read_creation_time(run: RunDirectory) -> float:
+    """Return the Unix time of a run's creation, or else of its settings, as the history has it."""
+    from clarinet_tui.runs.journal import read_first_event
+
+    created = None
+    with suppress(UnreadableFileError, OSError):
+        created = (read_first_event(run.annotations) or {}).get("time")
+    return float(created) if isinstance(created, float | int) else modified_time(run.config)
 
 
 def list_run_ids(runs_dir: Path) -> list[str]:
-    """Return the ids of all runs, newest first: directories, not links, that contain config.toml."""
+    """Return the ids of all runs, newest first: directories, not links, that contain config.toml.
+
+    config.toml has the time of the run's creation as its own; that of a run which was copied or imported may differ.
+    """
     try:
         with os.scandir(runs_dir) as entries:
             names = [entry.name for entry in entries if is_valid_id(entry.name) and entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
-    return sorted((name for name in names if os.access(f"{runs_dir}/{name}/{CONFIG}", os.F_OK)), reverse=True)
+    times = {}
+    for name in names:
+        with suppress(OSError):
+            times[name] = os.stat(f"{runs_dir}/{name}/{CONFIG}").st_mtime_ns  # noqa: PTH116 - Path.stat is too slow
+    return sorted(times, key=lambda name: (times[name], name), reverse=True)
 
 
-def _quoted(text: str) -> str:
+def list_some(values: Sequence[str], maximum: int = 5) -> str:
+    """Return the first of the values, and the number of the others."""
+    return ", ".join(values[:maximum]) + (f" and {len(values) - maximum} more" if len(values) > maximum else "")
+
+
+def quote_word(text: str) -> str:
+    """Quote what a user has typed, for a message."""
     return ascii(shorten(text, 40))
 
 

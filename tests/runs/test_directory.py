@@ -1,8 +1,7 @@
 """A run's directory: ids, settings, lists of runs, their size and their states."""
 
-import itertools
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clarinet_tui.doctor.checks import check_runs_size
-from clarinet_tui.runs.directory import ID, DiskUse, RunDirectory, disk_use, find_run, is_valid_id, list_runs, new_id
+from clarinet_tui.runs import directory
+from clarinet_tui.runs.directory import (
+    IDS,
+    STEP,
+    DiskUse,
+    RunDirectory,
+    create_runs,
+    disk_use,
+    find_run,
+    is_valid_id,
+    list_run_ids,
+    list_runs,
+    new_id,
+)
 from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 from core.errors import InputError
 from core.events import Failed, Finished, Stopped
@@ -20,28 +32,91 @@ from tests.support.cli import invoke
 from tests.support.histories import make_run
 
 CONFIG = resolve(preset="smoke")
-MOMENTS = st.datetimes(datetime(2020, 1, 2), datetime(2087, 1, 1), timezones=st.just(UTC))
 
 
-def test_ids_of_the_same_second_differ_and_a_clock_before_2020_gives_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert is_valid_id(new_id(datetime(1970, 1, 1, tzinfo=UTC)))
-    chances = itertools.chain([1, 1], itertools.count(2))
-    monkeypatch.setattr(os, "urandom", lambda count: next(chances).to_bytes(count, "big"))
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    made = [RunDirectory.create(tmp_path, CONFIG, now=now) for _ in range(2)]
-    assert made[0].id != made[1].id
+def test_an_id_that_exists_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chances = iter(["abc123def", "abc123def", "xyz123def"])
+    monkeypatch.setattr("clarinet_tui.runs.directory.new_id", lambda: next(chances))
+    made = [RunDirectory.create(tmp_path, CONFIG) for _ in range(2)]
+    assert [run.id for run in made] == ["abc123def", "xyz123def"]
     with pytest.raises(InputError, match="already exists"):
         RunDirectory.create(tmp_path, CONFIG, id=made[0].id)
 
 
-@given(MOMENTS, MOMENTS)
-def test_ids_sort_by_time(one: datetime, other: datetime) -> None:
-    ids = new_id(one), new_id(other)
-    assert all(ID.fullmatch(made) and len(made) == 9 for made in ids)
-    if abs(one - other) >= timedelta(seconds=1):
-        assert (ids[0] < ids[1]) == (one < other)
+def test_ids_of_a_process_differ_and_so_do_their_first_digits() -> None:
+    ids = [new_id() for _ in range(100_000)]
+    assert all(is_valid_id(made) and len(made) == 9 for made in ids)
+    assert len(set(ids)) == len({made[:5] for made in ids}) == len(ids)
+    assert len({made[:4] for made in ids[:1000]}) == len({made[:3] for made in ids[:1000]}) == 1000
+    assert sorted(ids[:100]) != ids[:100]
+
+
+@given(st.integers(0, IDS - 1))
+def test_no_id_is_a_number_or_begins_with_last(start: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "urandom", lambda count: start.to_bytes(count, "big"))
+        directory._start_ids()
+        made = new_id()
+    assert is_valid_id(made)
+    assert not made.startswith("last")
+    with pytest.raises(ValueError, match="could not convert"):
+        float(made)
+
+
+@pytest.mark.parametrize("misread", ["last00000", "last5zzzz", "123456789", "12345e678"])
+def test_ids_that_would_be_misread_are_skipped(misread: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = int(misread, 36) * pow(STEP, -1, IDS) % IDS
+    monkeypatch.setattr(os, "urandom", lambda count: first.to_bytes(count, "big"))
+    directory._start_ids()
+    made, following = new_id(), (first + 1) * STEP % IDS
+    assert int(made, 36) == following
+
+
+def test_ids_of_different_processes_share_few_first_digits() -> None:
+    ids = []
+    for _ in range(1000):
+        directory._start_ids()  # as a new process does
+        ids.append(new_id())
+    assert len(set(ids)) == 1000
+    assert len({made[:3] for made in ids}) > 960
+    assert len({made[:4] for made in ids}) > 990
+
+
+def test_a_forked_child_makes_other_ids() -> None:
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, "\n".join(new_id() for _ in range(100)).encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as made:
+        others = set(made.read().split())
+    assert len(others) == 100
+    assert not others & {new_id() for _ in range(1000)}
+
+
+def test_old_ids_are_found_among_new_ones(tmp_path: Path) -> None:
+    old = [RunDirectory.create(tmp_path, CONFIG, id=name) for name in ("3l8pk2v5h", "3l8pvr74k", "job17")]
+    new = RunDirectory.create(tmp_path, CONFIG)
+    for run in (*old, new):
+        assert find_run(tmp_path, run.id).id == run.id
+    assert find_run(tmp_path, "3l8pv").id == "3l8pvr74k"
+    assert [run.id for run in list_runs(tmp_path)] == [new.id, "job17", "3l8pvr74k", "3l8pk2v5h"]
+
+
+def test_runs_are_listed_in_the_order_of_their_creation(tmp_path: Path) -> None:
+    with create_runs(tmp_path, [CONFIG] * 30) as created:
+        ids = [run.id for run in created]
+    earlier = RunDirectory.create(tmp_path, CONFIG, now=datetime(2021, 1, 1, tzinfo=UTC))
+    newest_first = [*reversed(ids), earlier.id]
+    assert list_run_ids(tmp_path) == newest_first
+    for run in created:  # as in a copy without times, or an import
+        os.utime(run.config, (0, 0))
+    assert [run.id for run in list_runs(tmp_path)] == newest_first
+    earlier.annotations.unlink()
+    created[3].annotations.write_bytes(b"damaged\n")
+    assert {run.id for run in list_runs(tmp_path)} == set(newest_first)
 
 
 @pytest.mark.parametrize(
