@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from clarinet_tui.history import curves, queries
+from clarinet_tui.history import curves, lookup, queries
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.reindex import open_history
 from clarinet_tui.history.states import update_history
-from clarinet_tui.runs.directory import RunDirectory, find_run
+from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from core.metrics import level_of
 
@@ -24,7 +24,8 @@ class History:
 
     Opening it ingests what the runs have written since the last time, also of runs that are training. Use it in one
     thread, and close it, or use it in a `with` statement. Wherever a method takes the id of a run, a unique prefix is
-    enough; one that no run or several runs have raises InputError.
+    enough, and `last` is the newest run, `last-2` the third newest, and a name the only run of that name; a word for no
+    run or for several raises InputError.
 
     Args:
         runs_dir: The directory of the runs.
@@ -239,8 +240,8 @@ class History:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _id(self, prefix: str) -> str:
-        run = find_run(self.runs_dir, prefix).id
+    def _id(self, word: str) -> str:
+        run = lookup.find_run(self.runs_dir, word, lambda: self._db).id
         if queries.get_run(self._db, run) is None:
             raise InputError(
                 f"run {run}: not in the history yet: call refresh(), or open the history without read_only"

@@ -20,10 +20,9 @@ from clarinet_tui.analysis.comparison_table import comparison_object, comparison
 from clarinet_tui.analysis.run_diff import diff_runs
 from clarinet_tui.cli.completion import queries as complete_queries
 from clarinet_tui.cli.completion import run_ids
-from clarinet_tui.cli.lookup import open_records
-from clarinet_tui.cli.options import RUNS, Ids, Json, RunsDir, Select
+from clarinet_tui.cli.lookup import find_run, find_runs, open_records
+from clarinet_tui.cli.options import ONE_RUN, RUNS, Ids, Json, RunsDir, Select
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, warn
-from clarinet_tui.runs.directory import find_run
 from clarinet_tui.text import printable, shorten
 from core.errors import InputError
 
@@ -56,7 +55,7 @@ def compare(
         raise InputError("compare: expected both --one-step QUERY and --two-step QUERY, or neither")
     records = open_records(runs_dir)
     if ids:
-        comparison = compare_runs(records, ids, rule=select)
+        comparison = compare_runs(records, [run.id for run in find_runs(runs_dir, ids)], rule=select)
     else:
         if one_step is None or two_step is None:
             queries = default_queries(records.db)
@@ -73,7 +72,7 @@ def compare(
 
 
 def diff(
-    first: Annotated[str, Argument(metavar="A", help="Run id or unique prefix.", autocompletion=run_ids)],
+    first: Annotated[str, Argument(metavar="A", help=ONE_RUN, autocompletion=run_ids)],
     second: Annotated[str, Argument(metavar="B", help="The run to compare it with.", autocompletion=run_ids)],
     json: Json = False,
     runs_dir: RunsDir = RUNS,

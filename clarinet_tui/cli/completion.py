@@ -20,23 +20,32 @@ from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
 
 Items = list[tuple[str, str]]
 MAX_ITEMS = 100
+_PLAIN = re.compile(r"[A-Za-z0-9_.+][A-Za-z0-9_.+-]*")
+"""A name that every shell takes as one word."""
 _UNSAFE = re.compile(r"[^\w .,:;+%→=-]")
 
 
 def run_ids(ctx: typer.Context, incomplete: str) -> Items:
-    """Complete run ids, newest first, without those that are on the command line already."""
-    from clarinet_tui.history.database import database_path, read_run_labels
-    from clarinet_tui.runs.directory import list_run_ids
+    """Complete `last`, run ids, newest first, and names of single runs, without those on the command line already."""
+    from clarinet_tui.history.database import database_path, read_name_labels, read_run_labels
+    from clarinet_tui.runs.directory import LAST, list_run_ids
 
     runs_dir = ctx.params["runs_dir"]
     typed = ctx.params.get("ids") or ()
     try:
-        ids = [run_id for run_id in list_run_ids(runs_dir) if run_id.startswith(incomplete) and run_id not in typed]
+        every = list_run_ids(runs_dir)
         database = database_path(runs_dir)
     except (OSError, InputError):
         return []
+    ids = [run_id for run_id in every if run_id.startswith(incomplete) and run_id not in typed]
     labels = read_run_labels(database, incomplete, MAX_ITEMS + len(typed)) if ids else {}
-    return _matching(incomplete, ((run_id, labels.get(run_id, "")) for run_id in ids[:MAX_ITEMS]))
+    items = {LAST: "the newest run"} if every else {}
+    items |= {run_id: labels.get(run_id, "") for run_id in ids[:MAX_ITEMS]}
+    names = read_name_labels(database, incomplete, MAX_ITEMS) if every else {}
+    for name, label in names.items():
+        if _PLAIN.fullmatch(name) and not any(run_id.startswith(name) for run_id in every):
+            items.setdefault(name, label)
+    return _matching(incomplete, ((word, text) for word, text in items.items() if word not in typed))
 
 
 def method_names(incomplete: str) -> Items:

@@ -18,7 +18,7 @@ from typer import Argument, Option
 
 from clarinet_tui.analysis.run_estimate import Estimator
 from clarinet_tui.cli.completion import method_names, preset_names, run_ids, task_names
-from clarinet_tui.cli.lookup import open_history, select_runs
+from clarinet_tui.cli.lookup import find_run, find_runs, open_history, select_runs
 from clarinet_tui.cli.options import (
     DATA,
     RUNS,
@@ -43,7 +43,7 @@ from clarinet_tui.place import LaunchOptions, PlaceName, SlurmOptions, StopResul
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.sweep import Grid, expand_grid, nest, parse_grid, parse_seeds, parse_value, validate_name
 from clarinet_tui.runs.annotations import add_tag, validate_tag
-from clarinet_tui.runs.directory import RunDirectory, find_run, read_toml
+from clarinet_tui.runs.directory import RunDirectory, read_toml
 from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
 from clarinet_tui.slurm.options import parse_pairs, parse_table
 from clarinet_tui.text import format_count, format_duration, printable, shell_command
@@ -114,7 +114,7 @@ class Launch:
             on_alarm=() if self.on_alarm is None else parse_hook_command(self.on_alarm),
             on_end=() if self.on_end is None else parse_hook_command(self.on_end, option=ON_END),
             not_before=0.0 if self.not_before is None else parse_start_time(self.not_before, "--not-before"),
-            after=tuple(find_run(self.runs_dir, prefix).id for prefix in self.after or []),
+            after=tuple(run.id for run in find_runs(self.runs_dir, self.after or [])),
             time_limit=0.0 if self.time_limit is None else parse_duration(self.time_limit, "--time-limit"),
             slurm=jobs,
             **options,

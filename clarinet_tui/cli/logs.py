@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from clarinet_tui.cli.lookup import find_run
 from clarinet_tui.cli.options import RUNS, RunId, RunsDir
 from clarinet_tui.cli.output import quiet_pipe, warn
 from clarinet_tui.logs.run_log import RunLog
-from clarinet_tui.runs.directory import find_run
 from clarinet_tui.text import shell_command
 
 POLL = 0.25

@@ -3,17 +3,18 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.cli.output import warn
-from clarinet_tui.history import reindex
+from clarinet_tui.history import lookup, reindex
 from clarinet_tui.history.database import Database, temporary_database
 from clarinet_tui.history.ingest import Progress
 from clarinet_tui.history.queries import RunRow, get_run, list_runs
 from clarinet_tui.history.states import update_history
-from clarinet_tui.runs.directory import RunDirectory, find_run
+from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,26 +60,40 @@ def open_records(runs_dir: Path) -> "RunRecords":
     return RunRecords(open_history(runs_dir), runs_dir)
 
 
-def find_row(database: Database, runs_dir: Path, prefix: str) -> RunRow:
-    """Return the history's row of the run with this id prefix."""
-    row = get_run(database, find_run(runs_dir, prefix).id)
+def find_row(database: Database, runs_dir: Path, word: str) -> RunRow:
+    """Return the history's row of the run that a word names."""
+    row = get_run(database, lookup.find_run(runs_dir, word, lambda: database).id)
     assert row is not None, "open_history has ingested every run directory"
     return row
 
 
-def find_runs(runs_dir: Path, prefixes: list[str]) -> list[RunDirectory]:
-    """Find runs by id prefix, each once, in this order."""
-    return list({run.id: run for run in (find_run(runs_dir, prefix) for prefix in prefixes)}.values())
+def find_run(runs_dir: Path, word: str) -> RunDirectory:
+    """Find the run that a word names: an id, a unique prefix, `last`, `last-2` or a name."""
+    with _lazy_history(runs_dir) as history:
+        return lookup.find_run(runs_dir, word, history)
 
 
-def select_runs(runs_dir: Path, prefixes: list[str] | None, query: str | None) -> list[RunDirectory]:
-    """Find runs by id prefix or by query, but not both."""
-    if bool(prefixes) == bool(query):
+def find_runs(runs_dir: Path, words: list[str]) -> list[RunDirectory]:
+    """Find the runs that words name, as in `find_run`, or all that match a query; each once, in this order."""
+    with _lazy_history(runs_dir) as history:
+        return lookup.find_runs(runs_dir, words, history)
+
+
+def select_runs(runs_dir: Path, words: list[str] | None, query: str | None) -> list[RunDirectory]:
+    """Find runs by words or by `--query`, but not both."""
+    if bool(words) == bool(query):
         raise InputError("expected either run ids or --query")
-    if prefixes:
-        return find_runs(runs_dir, prefixes)
+    if words:
+        return find_runs(runs_dir, words)
     with open_history(runs_dir) as database:
         runs = [RunDirectory(runs_dir, row.id) for row in list_runs(database, query or "", limit=-1)]
     if not runs:
         raise InputError(f"--query: no run matches {query!a}")
     return runs
+
+
+@contextmanager
+def _lazy_history(runs_dir: Path) -> Iterator[lookup.OpenHistory]:
+    """Give the history to what needs it, and close it: ids and their prefixes are found without it."""
+    with ExitStack() as opened:
+        yield cache(lambda: opened.enter_context(open_history(runs_dir)))

@@ -11,9 +11,9 @@ import typer
 from typer import Argument, Option
 
 from clarinet_tui.cli.completion import run_ids
-from clarinet_tui.cli.options import DATA, RUNS, Blocks, DataDir, Json, Jsonl, Pictures, RunId, RunsDir
+from clarinet_tui.cli.lookup import find_run, find_runs
+from clarinet_tui.cli.options import DATA, RUNS, Blocks, DataDir, Json, Jsonl, Pictures, RunId, RunIds, RunsDir
 from clarinet_tui.cli.output import check_out, make_console, print_table, quiet_pipe, show_progress, warn, write_file
-from clarinet_tui.runs.directory import find_run
 from clarinet_tui.runs.inspection_file import GROUP_TITLES, Inspection, write_inspection
 from clarinet_tui.tables.table import Cell, Column, make_table
 from clarinet_tui.tables.writers import write_csv
@@ -49,7 +49,7 @@ def predict(
     if out is not None:
         check_out(out, ".csv", ".json")
     inputs = find_inputs(paths)
-    loaded = find_model(model, runs_dir, epoch, device)
+    loaded = find_model(model, runs_dir, epoch, device, find=find_run)
     with show_progress() as progress:
         items = list(predict_all(loaded, inputs, progress))
     columns = (
@@ -86,7 +86,7 @@ def predict(
 
 
 def inspect(
-    id: RunId,  # noqa: A002
+    ids: RunIds,
     pictures: Pictures = True,
     blocks: Blocks = False,
     runs_dir: RunsDir = RUNS,
@@ -94,19 +94,22 @@ def inspect(
 ) -> None:
     """Show samples, mistakes and uncertain pictures of a run.
 
-    Evaluates the model on the run's data and keeps the result in the run's directory, with calibration and feature
-    maps; the app and `clarinet report` then show it.
+    Evaluates the model of each run on its data and keeps the result in the run's directory, with calibration and
+    feature maps; the app and `clarinet report` then show it.
 
     Example: clarinet inspect 6e3
     """
     from clarinet_tui.models.inspection import Inspector
 
-    run = find_run(runs_dir, id)
-    with show_progress() as progress:
-        inspection = Inspector(run, data_dir, progress).inspect()
-    write_inspection(run, inspection)
-    with quiet_pipe():
-        print_inspection(inspection, pictures, blocks)
+    runs = find_runs(runs_dir, ids)
+    for run in runs:
+        with show_progress() as progress:
+            inspection = Inspector(run, data_dir, progress).inspect()
+        write_inspection(run, inspection)
+        with quiet_pipe():
+            if len(runs) > 1:
+                print(run.id)
+            print_inspection(inspection, pictures, blocks)
 
 
 def print_inspection(inspection: Inspection, pictures: bool, blocks: bool) -> None:

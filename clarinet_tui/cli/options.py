@@ -14,14 +14,16 @@ from clarinet_tui.cli.completion import preset_names, queries, run_ids, setting_
 from clarinet_tui.place import PlaceName
 
 RUNS, DATA = Path("runs"), Path("data")
+ONE_RUN = "Id, unique prefix, last, last-2 or name of a run."
+RUN_WORDS = "Ids, unique prefixes, last or names of runs, or a query such as method:basset."
 
 RunsDir = Annotated[Path, Option("--runs-dir", envvar="CLARINET_RUNS", help="Directory of the runs.")]
 DataDir = Annotated[Path, Option("--data-dir", envvar="CLARINET_DATA", help="Directory of the data sets.")]
 Json = Annotated[bool, Option("--json", help="Print JSON; a listing is one array.")]
 Jsonl = Annotated[bool, Option("--jsonl", help="Print JSON lines: one object a line.")]
-RunId = Annotated[str, Argument(metavar="ID", help="Run id or unique prefix.", autocompletion=run_ids)]
-RunIds = Annotated[list[str], Argument(metavar="ID", help="Run ids or unique prefixes.", autocompletion=run_ids)]
-Ids = Annotated[list[str] | None, Argument(metavar="ID", help="Run ids or unique prefixes.", autocompletion=run_ids)]
+RunId = Annotated[str, Argument(metavar="ID", help=ONE_RUN, autocompletion=run_ids)]
+RunIds = Annotated[list[str], Argument(metavar="ID", help=RUN_WORDS, autocompletion=run_ids)]
+Ids = Annotated[list[str] | None, Argument(metavar="ID", help=RUN_WORDS, autocompletion=run_ids)]
 Query = Annotated[
     str | None, Option("--query", "-q", help="All runs that match, for example: tag:old acc<50", autocompletion=queries)
 ]

@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from clarinet_tui.cli.lookup import select_runs
-from clarinet_tui.cli.options import RUNS, Ids, Query, RunId, RunsDir
+from clarinet_tui.cli.completion import run_ids
+from clarinet_tui.cli.lookup import find_runs, select_runs
+from clarinet_tui.cli.options import RUN_WORDS, RUNS, Ids, Query, RunsDir
 from clarinet_tui.history import trash
 from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note, validate_tag
-from clarinet_tui.runs.directory import find_run
 from clarinet_tui.text import format_count, shell_command
 from core.errors import InputError
 
@@ -41,15 +41,18 @@ def tag(
 
 
 def note(
-    id: RunId,  # noqa: A002
+    id: Annotated[str, Argument(metavar="ID", help=RUN_WORDS, autocompletion=run_ids)],  # noqa: A002
     text: Annotated[str, Argument(help='Text of the note; "" removes it.')],
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Set the note of a run.
 
+    A query sets that of all runs that match.
+
     Example: clarinet note 6e3 "diverged, try a lower rate"
     """
-    set_note(find_run(runs_dir, id), text)
+    for run in find_runs(runs_dir, [id]):
+        set_note(run, text)
 
 
 def remove(

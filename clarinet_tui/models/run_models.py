@@ -1,5 +1,6 @@
 """The weights of a run: its final ones, those of an epoch that it kept, or those of its newest checkpoint."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,19 @@ from core.errors import InputError
 from core.models.model import SUFFIX, Model, epoch_file, load_model, model_from_checkpoint
 
 
-def find_model(name: str, runs_dir: Path, epoch: int | None = None, device: str = "cpu") -> Model:
-    """Return the model of a run, by id or unique prefix, or of a file."""
+def find_model(
+    name: str,
+    runs_dir: Path,
+    epoch: int | None = None,
+    device: str = "cpu",
+    *,
+    find: Callable[[Path, str], RunDirectory] = find_run,
+) -> Model:
+    """Return the model of a run, which `find` finds by its name, or of a file."""
     path = Path(name)
     if path.suffix != SUFFIX:
         if not path.exists() or any(run_id.startswith(name) for run_id in list_run_ids(runs_dir)):
-            return load_run_model(find_run(runs_dir, name), epoch, device)
+            return load_run_model(find(runs_dir, name), epoch, device)
         if path.is_file():
             raise InputError(f"{name}: expected the id of a run, or a {SUFFIX} file of `clarinet save`")
     if epoch is not None:

@@ -4,7 +4,9 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,10 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(version_text(options.verbose))
         return
     runs_dir = Path(options.runs_dir)
-    ids = _find_runs(runs_dir, options.runs) if options.runs else ()
+    find_database = cache(lambda: Path(options.db) if options.db else _temporary_database(runs_dir))
+    ids = _find_runs(runs_dir, options.runs, find_database) if options.runs else ()
     if problem := _terminal_problem():
         _exit(f"{problem}; use `clarinet ls` to list runs without one")
-    database = Path(options.db) if options.db else _temporary_database(runs_dir)
+    database = find_database()
     gc.disable()  # objects made for the first paint live on: searching them for garbage costs 10 % of the CPU
     # Textual reads the variable once, when it is imported.
     os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS_PER_UPDATE * options.fps)))))
@@ -87,14 +90,27 @@ def _enable_garbage_collection() -> None:
     gc.enable()
 
 
-def _find_runs(runs_dir: Path, runs: Sequence[str]) -> tuple[str, ...]:
+def _find_runs(runs_dir: Path, words: Sequence[str], find_database: Callable[[], Path | None]) -> tuple[str, ...]:
     """Return the ids of the runs without duplicates."""
-    from clarinet_tui.runs.directory import find_run
+    from clarinet_tui.history.database import Database
+    from clarinet_tui.history.lookup import find_runs
+    from clarinet_tui.history.reindex import open_history
+    from clarinet_tui.history.states import update_history
     from clarinet_tui.ui.app_state import MAX_OVERLAID
     from core.errors import InputError
 
     try:
-        ids = tuple(dict.fromkeys(find_run(runs_dir, run).id for run in runs))
+        with ExitStack() as opened:
+
+            @cache
+            def open_updated() -> Database:
+                if not runs_dir.exists():
+                    return Database.in_memory()
+                database = opened.enter_context(open_history(runs_dir, find_database()))
+                update_history(database, runs_dir)
+                return database
+
+            ids = tuple(run.id for run in find_runs(runs_dir, words, open_updated))
     except InputError as error:
         _exit(error)
     if len(ids) > MAX_OVERLAID:
@@ -108,7 +124,12 @@ def _parser() -> argparse.ArgumentParser:
         description="Watch, start and compare runs in the terminal. Closing it does not stop any run.",
         epilog="example: clarinet-tui --runs-dir runs 3f7",
     )
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="show this run live, or overlay several runs")
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        metavar="RUN",
+        help="show this run live, or overlay several: ids, unique prefixes, last, names or a query",
+    )
     parser.add_argument(
         "--runs-dir",
         default=os.environ.get("CLARINET_RUNS") or "runs",

@@ -59,11 +59,29 @@ def runs(tmp_path: Path) -> Path:
 
 def test_ids_newest_first_with_method_task_and_state_and_without_slow_imports(tmp_path: Path, runs: Path) -> None:
     completions, loaded = complete(tmp_path, "clarinet show ", run=subprocess.run)
-    assert completions.split() == ["bbb333", "aab222", "aaa111"]
+    assert completions.split() == ["last", "bbb333", "aab222", "aaa111"]
     assert not loaded & (HEAVY | {"numpy", "rich"})
     assert complete(tmp_path, "clarinet compare aaa111 a")[0].split() == ["aab222"]
     completions, _ = complete(tmp_path, "clarinet logs aa", "fish")
     assert completions.splitlines() == ["aab222\tgac+cdan-e U→M queued", "aaa111\tclarinet U→M queued"]
+
+
+def test_last_and_names_of_single_runs_that_need_no_quotes(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    with open_history(runs) as db:
+        for number, name in enumerate(
+            ("long-run", "twice", "twice", "two words", "$(x)", "-o", "zzz", "l=1", "été", "")
+        ):
+            make_run(runs, id=f"zzz{number}", name=name, method="gac")
+        ingest_all(db, runs)
+    ids = [f"zzz{number}" for number in reversed(range(10))]
+    assert complete(tmp_path, "clarinet show ")[0].split() == ["last", *ids, "long-run"]
+    assert complete(tmp_path, "clarinet compare l")[0].split() == ["last", "long-run"]
+    assert complete(tmp_path, "clarinet compare last l")[0].split() == ["long-run"]
+    assert complete(tmp_path, "clarinet tag long-run lo")[0].split() == []
+    completions, _ = complete(tmp_path, "clarinet stop l", "fish")
+    assert completions.splitlines() == ["last\tthe newest run", "long-run\tgac U→M queued"]
+    assert complete(tmp_path, "clarinet show l", CLARINET_RUNS="nowhere")[0].split() == []
 
 
 def test_other_runs_directories_and_missing_ones(tmp_path: Path, runs: Path) -> None:
