@@ -18,7 +18,7 @@ from clarinet_tui.queue.queue_file import read_all_queues
 from clarinet_tui.queue.scheduling import waiting_reason
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.tables.table import Column, Table
-from clarinet_tui.text import format_duration, format_seed, shell_command, shorten
+from clarinet_tui.text import format_count, format_duration, format_seed, format_task, shell_command, shorten
 from core.errors import InputError
 
 MAX_DAMAGED = 5
@@ -51,6 +51,10 @@ def list_(
     reverse: Annotated[bool, Option("--reverse", "-r", help="Reverse the order.")] = False,
     limit: Annotated[int, Option(min=1, help="Maximum number of rows.")] = 50,
     all_: Annotated[bool, Option("--all", "-a", help="Show all.")] = False,
+    best: Annotated[
+        bool, Option("--best", help="Only runs of the best settings of each method and task, without target labels.")
+    ] = False,
+    oracle: Annotated[bool, Option("--oracle", help="With --best: choose by target accuracy.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print ids only, one per line.")] = False,
     json: Json = False,
     jsonl: Jsonl = False,
@@ -59,14 +63,27 @@ def list_(
     """List runs, newest first.
 
     Settings that differ among the runs are columns. With --sort, numbers are in descending and text in ascending order.
-    A narrow terminal leaves out columns.
+    A narrow terminal leaves out columns. --best ranks settings by information on the target and held-out complementary
+    risk at the last evaluation, as means over seeds.
 
     Example: clarinet ls "method:clarinet task:M->U" --sort acc
     """
     query, field = " ".join(words or ()), SORT_ALIASES.get(sort, sort)
     descending = (field not in TEXT_FIELDS) != reverse
     database = open_history(runs_dir)
-    rows = list_runs(database, query, sort=field, descending=descending, limit=-1 if all_ else limit)
+    if oracle and not best:
+        raise InputError("--oracle: only with --best")
+    rows = list_runs(database, query, sort=field, descending=descending, limit=-1 if all_ or best else limit)
+    if best:
+        from clarinet_tui.analysis.choice import ORACLE_RULE, RULE, choose_variants
+
+        choices = choose_variants(database, rows, oracle=oracle)
+        chosen_ids = {run for choice in choices for run in choice.variant.ids}
+        rows = [row for row in rows if row.id in chosen_ids]
+        for choice in choices:
+            counted = format_count(choice.candidates, "variant")
+            print(f"{format_task(choice.variant.task)} {choice.name}: best of {counted}", file=sys.stderr)
+        print(f"by {ORACLE_RULE if oracle else RULE}", file=sys.stderr)
     chosen = parse_columns(columns, (column for column, _ in _columns({})), rows)
     with quiet_pipe():
         if json or jsonl:

@@ -22,8 +22,10 @@ MAXIMUM_BANDS = 3
 MAXIMUM_NAME = 9
 
 
-def figure_lines(figure: Figure, width: int, glyphs: GlyphSet, palette: str = "dark") -> Iterator[Text]:
-    """Yield point clouds side by side, the other panels below each other, then the notes."""
+def figure_lines(
+    figure: Figure, width: int, glyphs: GlyphSet, palette: str = "dark", height: int = HEIGHT
+) -> Iterator[Text]:
+    """Yield point clouds side by side, the other panels below each other, then the notes; charts have this height."""
     if clouds := [panel for panel in figure.panels if isinstance(panel, PointCloud)]:
         yield from point_clouds(clouds, width, palette)
         yield Text()
@@ -36,13 +38,13 @@ def figure_lines(figure: Figure, width: int, glyphs: GlyphSet, palette: str = "d
         elif isinstance(panel, HeatMap):
             yield from _heat_map(panel, width)
         else:
-            yield from _chart(panel, min(width, MAXIMUM_WIDTH), glyphs, palette)
+            yield from _chart(panel, min(width, MAXIMUM_WIDTH), height, glyphs, palette)
             yield from (_legend_entry(curve, panel, palette) for curve in panel.curves)
         yield Text()
     yield from (Text(f"· {printable(note)}", style="dim") for note in figure.notes)
 
 
-def _chart(panel: Panel, width: int, glyphs: GlyphSet, palette: str) -> Iterator[Text]:
+def _chart(panel: Panel, width: int, height: int, glyphs: GlyphSet, palette: str) -> Iterator[Text]:
     """The last curve is on top, as in a printed figure; bands are drawn where there is room for them."""
     lines: list[Curve] = []
     references: list[Reference] = []
@@ -61,7 +63,7 @@ def _chart(panel: Panel, width: int, glyphs: GlyphSet, palette: str) -> Iterator
     grid, _ = render_chart(
         ChartSpec(
             width=max(20, width),
-            height=HEIGHT,
+            height=height,
             lines=tuple(lines),
             references=tuple(references),
             x_range=extent_of(lines),
@@ -86,7 +88,8 @@ def _legend_entry(curve: FigureCurve, panel: Panel, palette: str) -> Text:
     if not known.size:
         return Text.assemble(symbol, printable(curve.name))
     x, mean, low, high = (float(values[known[-1]]) for values in (curve.x, curve.mean, curve.low, curve.high))
-    text = f"{curve.name}  {format_number(mean)}" + (f" at {format_number(x)}" if panel.has_error_bars else "")
+    place = (panel.x_ticks or {}).get(x, format_number(x))
+    text = f"{curve.name}  {format_number(mean)}" + (f" at {place}" if panel.has_error_bars else "")
     if curve.filled and np.isfinite(low):
         text += f"  ({format_number(low)} to {format_number(high)})"
     text += "" if curve.published is None else f"  published {format_number(curve.published)}"
