@@ -13,8 +13,7 @@ from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import RUNS, Json, RunId, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
 from clarinet_tui.history.queries import Alarm, RunRow, read_evaluations, read_events, read_open_alarms
-from clarinet_tui.queue.sweep import run_command
-from clarinet_tui.runs.annotations import read_creating_command
+from clarinet_tui.queue.sweep import describe_command
 from clarinet_tui.runs.directory import RunDirectory, disk_use
 from clarinet_tui.runs.environment import describe_environment, read_environment
 from clarinet_tui.runs.problems import find_problems
@@ -33,7 +32,7 @@ from clarinet_tui.text import (
 )
 from core.config import setting_values
 from core.errors import InputError
-from core.resolve import changed_settings, minimal_settings
+from core.resolve import changed_settings
 
 MAX_EVENTS = 10
 MAX_CHARACTERS = 2000
@@ -59,7 +58,7 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
     with quiet_pipe():
         if json:
             epochs = {rule: {"epoch": epoch, "score": score} for rule, (epoch, score) in selected.items()}
-            content = row.as_object() | _settings_object(run) | {"command": _command(run)}
+            content = row.as_object() | _settings_object(run) | {"command": describe_command(run)}
             content |= {"attempts": [attempt._asdict() for attempt in list_attempts(run)]}
             content |= {"open_alarms": [asdict(alarm) for alarm in alarms], "damaged": _damaged_lines(events)}
             print_json(content | {"events_tail": events[-MAX_EVENTS:], "selected_without_labels": epochs})
@@ -101,7 +100,7 @@ def _groups(
     yield from _settings(run)
     environment = describe_environment(read_environment(run))
     versions = [("hardware", environment.hardware), ("versions", environment.main_versions)]
-    yield "Environment", [*versions, ("commit", environment.code), ("command", _command(run))]
+    yield "Environment", [*versions, ("commit", environment.code), ("command", describe_command(run))]
 
 
 def _settings_object(run: RunDirectory) -> dict[str, Any]:
@@ -167,16 +166,6 @@ def _settings(run: RunDirectory) -> Iterator[Group]:
     same = {name: value for name, value in setting_values(config).items() if name not in shown}
     text = ", ".join(f"{name} {format_setting(value)}" for name, value in same.items())
     yield "Other settings", [("", text)]
-
-
-def _command(run: RunDirectory) -> str | None:
-    """Return what the user typed; if that is not recorded, a command that trains the same run."""
-    if typed := read_creating_command(run):
-        return typed
-    try:
-        return run_command(minimal_settings(run.read_config()), runs_dir=run.runs_dir)
-    except InputError:
-        return None  # the settings cannot be read, or the method is not installed
 
 
 def _alarm(alarm: Alarm) -> Fields:

@@ -13,11 +13,13 @@ from typing import Any
 import tomli
 
 from clarinet_tui.place import SlurmOptions
+from clarinet_tui.runs.annotations import read_creating_command
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.slurm.options import format_pairs
 from clarinet_tui.text import format_task, shell_command, shorten
 from core.config import RunConfig, flatten_settings, format_value, merge_settings, nest_settings
 from core.errors import InputError
-from core.resolve import resolve
+from core.resolve import minimal_settings, resolve
 
 MAX_RUNS = 10_000
 MAX_NAME = 100
@@ -145,11 +147,21 @@ def run_command(
     return shell_command(*words, runs_dir=runs_dir)
 
 
+def describe_command(run: RunDirectory) -> str | None:
+    """Return what the user typed; if that is not recorded, a command that trains the same run."""
+    if typed := read_creating_command(run):
+        return typed
+    try:
+        return run_command(minimal_settings(run.read_config()), runs_dir=run.runs_dir)
+    except InputError:
+        return None  # the settings cannot be read, or the method is not installed
+
+
 def sweep_command(grid: Grid, slurm: SlurmOptions | None = None, tags: Sequence[str] = ()) -> str:
     """Return the command that queues the whole grid with these tags, here or with these options of Slurm."""
     command = ["clarinet", "sweep", *(("--name", grid.name) if grid.name else ())]
     command += ["--methods", ",".join(grid.methods), "--tasks", ",".join(grid.tasks)]
-    command += ["--seeds", _format_seeds(grid.seeds), *_format_flags(grid.settings)]
+    command += ["--seeds", format_seeds(grid.seeds), *_format_flags(grid.settings)]
     for name, values in grid.axes.items():
         command += ["--grid", f"{name}={','.join(map(_format_toml, values))}"]
     if slurm is not None:
@@ -158,7 +170,8 @@ def sweep_command(grid: Grid, slurm: SlurmOptions | None = None, tags: Sequence[
     return shlex.join(command)
 
 
-def _format_seeds(seeds: Sequence[int]) -> str:
+def format_seeds(seeds: Sequence[int]) -> str:
+    """Return seeds as `parse_seeds` reads them: 1..5 or 1,2,7."""
     if len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]}..{seeds[-1]}"
     return ",".join(map(str, seeds))

@@ -21,6 +21,7 @@ from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from core.config import RunConfig
 from core.resolve import resolve
 from tests.support.app import SMALL, expect_text, open_app, screen_text, wait_until
+from tests.support.cli import invoke_json
 from tests.support.known import known
 from tests.support.trained_runs import make_label_free_run
 from tests.support.ui_runs import CONFUSION, run_row, three_runs, write_run
@@ -142,4 +143,24 @@ def test_many_classes_show_only_the_most_frequent_confusions() -> None:
 
 def test_an_empty_run_directory_has_only_its_path(tmp_path: Path) -> None:
     directory = RunDirectory.create(tmp_path, RunConfig(), id="aaa111")
+    directory.config.write_text("method = [")
     assert format_environment(directory, {}) == (("directory", str(directory.path)),)
+
+
+def test_about_names_the_command_that_was_typed_and_not_that_of_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "my runs"
+
+    def about(*typed: str) -> str:
+        monkeypatch.setattr("sys.argv", list(typed))
+        run = RunDirectory.create(runs, resolve(preset="smoke", seed=2))
+        write_environment(run, run.read_config(), device="cpu", command=["python", "-m", "clarinet_tui.worker.main"])
+        command = dict(format_environment(run, {}))["command"]
+        assert invoke_json(runs, "show", run.id)["command"] == command
+        return command
+
+    assert about("/bin/clarinet", "sweep", "--seeds", "1..2") == "clarinet sweep --seeds 1..2"
+    same = about("-m")  # started from the app: a command that trains the same run
+    assert same.startswith("clarinet run --headless --method clarinet ")
+    assert same.endswith(f" --runs-dir '{runs}'")

@@ -186,7 +186,9 @@ def list_run_settings(config: RunConfig) -> tuple[Setting, ...]:
 
 
 def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return name and text of the run's data, machine, versions and code."""
+    """Return name and text of the run's data, machine, versions and code, and the command that created it."""
+    from clarinet_tui.queue.sweep import describe_command
+
     environment = describe_environment(read_environment(run))
     sizes = [_counted(started.get(f"{side}_size"), side) for side in ("source", "target", "test")]
     lines = {
@@ -198,7 +200,7 @@ def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tupl
         "host": environment.host,
         "versions": environment.main_versions,
         "commit": environment.code,
-        "command": environment.command,
+        "command": describe_command(run),
         "directory": str(run.path),
     }
     return tuple((name, text) for name, text in lines.items() if text)
