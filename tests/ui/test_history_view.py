@@ -96,6 +96,31 @@ async def test_select_two_and_compare(runs_dir: Path) -> None:
         assert app.state.compared_runs == ("ccc333", "bbb222")
 
 
+async def test_a_range_and_all_listed_runs_are_selected(runs_dir: Path) -> None:
+    for number in range(5):
+        write_run(runs_dir, f"run{number}00", age=9000 - number, method="gac" if number < 2 else "clarinet")
+    async with open_app(runs_dir, text="run000", size=(160, 90), notifications=True) as (app, pilot):
+        table = app.screen.query_one(RunTable)
+        await pilot.press("j", "V")
+        assert table.selected == ("run300",), "without a selection, the run at the cursor"
+        await pilot.press("j", "j", "V")
+        assert table.selected == ("run300", "run200", "run100")
+        await expect_text(pilot, "3 runs selected")
+        await pilot.press("g", "shift+space")
+        assert table.selected == ("run100", "run200", "run300", "run400"), "from the last selected run"
+        await pilot.press("escape")
+        assert table.selected == ()
+        await pilot.press("ctrl+a")
+        assert table.selected == ("run400", "run300", "run200", "run100", "run000")
+        await pilot.press("escape", "slash", *"method:gac", "enter")
+        await wait_until(pilot, lambda: "run400" not in screen_text(app), "the filter")
+        await pilot.press("ctrl+a")
+        assert table.selected == ("run100", "run000"), "those that are listed"
+        await pilot.press("question_mark")
+        await expect_text(pilot, "Select all listed runs")
+        await expect_text(pilot, "Select from the last selected run to this one")
+
+
 async def test_text_from_data_is_neither_markup_nor_terminal_control(runs_dir: Path) -> None:
     write_run(runs_dir, "aaa111", name="[bold]x[/] \x1b[31mred\x07 [@click=app.quit]y[/]")
     async with open_app(runs_dir, text="[bold]x[/] [31mred [@click=app.quit]y[/]", size=(200, 55)) as (app, _):
@@ -115,6 +140,16 @@ async def test_many_runs_are_read_in_pages(runs_dir: Path) -> None:
         assert len(snapshot.listing.rows) <= 200
         await pilot.press("g")
         await expect_text(pilot, "run449")
+        table = app.screen.query_one(RunTable)
+        await pilot.press("space", "G")
+        await expect_text(pilot, "run000")
+        await pilot.press("k", "V")
+        await wait_until(pilot, lambda: len(table.selected) == 449, "the range over several pages")
+        assert (table.selected[0], table.selected[-1]) == ("run449", "run001")
+        await pilot.press("escape", "ctrl+a")
+        await wait_until(pilot, lambda: len(table.selected) == 450, "all runs")
+        assert table.selected[-1] == "run000"
+        await wait_until(pilot, lambda: app.state.snapshot and not app.state.snapshot.listing.ids, "a page alone")
 
 
 async def test_an_unreadable_history_is_reported(runs_dir: Path) -> None:

@@ -17,6 +17,7 @@ from tests.support.ui_runs import (
     board_runs,
     five_seeds,
     sample_hardware,
+    sweep_runs,
     three_runs,
     write_family_run,
     write_reference_runs,
@@ -65,7 +66,7 @@ def test_themes(runs_dir: Path, theme: str, check: Check) -> None:
 
 @pytest.mark.parametrize(
     ("pane", "text"),
-    [("about", "error"), ("settings", "Differs"), ("confusion", "     ".join("0123456789")), ("log", "failed: ")],
+    [("about", "error"), ("settings", "Differs"), ("confusion", "    ·"), ("log", "failed: ")],
     ids=["about", "settings", "confusion", "log"],
 )
 def test_panes(runs_dir: Path, pane: str, text: str, check: Check) -> None:
@@ -163,6 +164,11 @@ def test_board_empty(runs_dir: Path, check: Check) -> None:
 def test_board(runs_dir: Path, steps: tuple[str, ...], check: Check) -> None:
     board_runs(runs_dir)
     check(make_app(runs_dir), step_and_freeze("5", " smoke 22", *steps))
+
+
+def test_sweep(runs_dir: Path, check: Check) -> None:
+    sweep_runs(runs_dir)
+    check(make_app(runs_dir), step_and_freeze("hi3", "j", "w", "rates · clarinet"))
 
 
 def test_nothing_to_compare(runs_dir: Path, check: Check) -> None:

@@ -20,6 +20,8 @@ from clarinet_tui.history.queries import (
     RunRow,
     count_runs,
     get_run,
+    is_sortable,
+    list_matching_ids,
     list_runs,
     read_evaluations,
     read_events,
@@ -157,29 +159,36 @@ class HistoryReader:
 def _read_listing(db: Database, request: ViewRequest) -> Listing:
     """Read one page of runs; among the newest, live runs come first."""
     all_runs, running = count_runs(db), count_runs(db, "state:running")
+    sort = request.sort if is_sortable(request.sort) else "created"  # preferences may have a sort of a newer version
+    order: dict[str, Any] = {"sort": sort, "descending": request.descending}
     try:
-        rows = list_runs(
-            db,
-            request.query,
-            sort=request.sort,
-            descending=request.descending,
-            limit=request.limit,
-            offset=request.offset,
-        )
+        rows = list_runs(db, request.query, **order, limit=request.limit, offset=request.offset)
+        ids = list_matching_ids(db, request.query, **order) if request.ids else []
         total = count_runs(db, request.query) if request.query else all_runs
     except QueryError as error:
         problem = QueryProblem(error.message, error.position)
         return Listing(all_runs=all_runs, running=running, query=request.query, problem=problem)
-    if request.offset == 0 and request.sort == "created":
+    if request.offset == 0 and sort == "created":
         rows.sort(key=lambda run: not run.state.is_live)
+        ids[: len(rows)] = [run.id for run in rows if request.ids]
     groups = _read_groups(db, request.query) if request.groups else ()
     last = list_runs(db, ENDED, sort="ended", limit=request.ended) if request.ended else []
     ended = tuple(run for run in last if run.ended is not None)  # a run may be cancelled before it starts
     live = [run.id for run in rows if run.state.is_live][:MAX_TRENDS] if request.trends else []
     trends = {run: tuple(read_series(db, run, "target_accuracy").mean.tolist()) for run in live}
-    query = request.query
-    varied = tuple(varied_settings(rows))
-    return Listing(tuple(rows), request.offset, total, all_runs, running, query, None, trends, groups, ended, varied)
+    return Listing(
+        rows=tuple(rows),
+        offset=request.offset,
+        total=total,
+        all_runs=all_runs,
+        running=running,
+        query=request.query,
+        trends=trends,
+        groups=groups,
+        ended=ended,
+        varied=tuple(varied_settings(rows)),
+        ids=tuple(ids),
+    )
 
 
 def _read_groups(db: Database, query: str) -> tuple[RunGroup, ...]:

@@ -14,20 +14,27 @@ from textual.widgets import Static
 
 from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import RunActionScreen, next_value
-from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, Listing, ViewRequest
 from clarinet_tui.ui.text.run import format_welcome
 from clarinet_tui.ui.text.tables import format_table, group_table
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.run_detail import INSPECTED_PANES, PANES, PaneTabs, RunDetail
-from clarinet_tui.ui.widgets.run_table import COLUMNS, FIXED_COLUMNS, LARGEST_FIRST, SORT_TITLES, RunTable
+from clarinet_tui.ui.widgets.run_table import (
+    COLUMNS,
+    FIXED_COLUMNS,
+    SORT_TITLES,
+    TITLES,
+    RunTable,
+    is_largest_first,
+)
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
     from textual.widgets import OptionList
 
     from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.ui.snapshot.snapshot import Listing, RunGroup
+    from clarinet_tui.ui.snapshot.snapshot import RunGroup
 
 ALARMS = "alarm:*"
 OF_RUNS = frozenset(
@@ -43,7 +50,7 @@ NEED_RUNS = OF_RUNS | {"sort", "filter", "alarms", "compare", "group"}
 class HistoryScreen(RunActionScreen):
     """A table of runs and, beside or below it, the run under the cursor."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (140, "-wide")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (160, "-wide")]  # noqa: RUF012  beside the detail, the table needs 100
     NAME = "history"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "sort", "Sort", id="history.sort", tooltip="Sort by the next column, or click on its title"),
@@ -83,9 +90,8 @@ class HistoryScreen(RunActionScreen):
 
     def on_mount(self) -> None:
         saved = self.state.preferences.values
-        sort = saved.sort if saved.sort in SORT_TITLES else "created"
-        self.table.order = sort, (sort in LARGEST_FIRST) != (saved.sort_order == "reversed")
-        self.table.hide_columns(saved.hidden_columns.split(","))
+        self.table.order = saved.sort, is_largest_first(saved.sort) != (saved.sort_order == "reversed")
+        self.table.use_columns(saved.hidden_columns.split(","), saved.shown_settings.split(","))
         self._detail = self.query_one(RunDetail)
         self._detail.pane = saved.pane if saved.pane in PANES else "charts"
         self._is_empty = False
@@ -135,6 +141,7 @@ class HistoryScreen(RunActionScreen):
             trends=True,
             query_values=self.query_one(FilterLine).is_typing,
             groups=self._is_grouped,
+            ids=self.table.awaits_ids,
         )
 
     def show(self, snapshot: HistorySnapshot) -> None:
@@ -183,6 +190,10 @@ class HistoryScreen(RunActionScreen):
 
     def on_run_table_selection_changed(self) -> None:
         self.refresh_bindings()
+        self.send_request()  # without the ids that were read to select runs
+
+    def on_run_table_ids_requested(self) -> None:
+        self.send_request()
 
     def on_run_table_page_requested(self, event: RunTable.PageRequested) -> None:
         self._offset = event.offset
@@ -292,26 +303,38 @@ class HistoryScreen(RunActionScreen):
     def _sort_by(self, sort: str) -> None:
         """Sort by a field; by the same one again in the other order."""
         current, descending = self.table.order
-        descending = not descending if sort == current else sort in LARGEST_FIRST
+        descending = not descending if sort == current else is_largest_first(sort)
         self.table.order = sort, descending
         self._offset = 0
-        reversed_order = descending != (sort in LARGEST_FIRST)
+        reversed_order = descending != is_largest_first(sort)
         self.state.preferences.save(sort=sort, sort_order="reversed" if reversed_order else "")
         self.send_request()
 
     def action_columns(self) -> None:
+        """Choose among the columns and, below them, all settings: first those that differ, which are shown unasked."""
         from clarinet_tui.ui.screens.dialogs import ChoicesDialog
+        from core.methods import all_setting_specs
 
-        names = [column.title for column in COLUMNS if column.title not in FIXED_COLUMNS]
-        hidden = self.state.preferences.values.hidden_columns.split(",")
+        saved = self.state.preferences.values
+        hidden, chosen = saved.hidden_columns.split(","), list(filter(None, saved.shown_settings.split(",")))
+        listing = self.state.snapshot.listing if self.state.snapshot else Listing()
+        varied = [name for name in listing.varied if name not in TITLES]
+        titles = [column.title for column in COLUMNS if column.title not in FIXED_COLUMNS]
+        known = [spec.name for spec in all_setting_specs() if spec.name not in TITLES]
+        settings = list(dict.fromkeys([*varied, *chosen, *known]))
+        names, shown_settings = [*titles, *settings], {*chosen, *(name for name in varied if name not in hidden)}
+        shown = {*titles, *shown_settings} - set(hidden)
 
-        def choose(shown: tuple[str, ...] | None) -> None:
-            if shown is not None:
-                titles = [name for name in names if name not in shown]
-                self.state.preferences.save(hidden_columns=",".join(titles))
-                self.table.hide_columns(titles)
+        def choose(selected: tuple[str, ...] | None) -> None:
+            if selected is None:
+                return
+            removed = [name for name in [*titles, *varied] if name not in selected]
+            removed += [name for name in hidden if name in known and name not in [*varied, *selected]]
+            added = [name for name in settings if name in selected and (name in chosen or name not in varied)]
+            self.state.preferences.save(hidden_columns=",".join(removed), shown_settings=",".join(added))
+            self.table.use_columns(removed, added)
 
-        self.app.push_screen(ChoicesDialog("Columns", names, set(names) - set(hidden)), choose)
+        self.app.push_screen(ChoicesDialog("Columns", names, shown), choose)
 
     async def action_group(self) -> None:
         from clarinet_tui.ui.widgets.pick_list import PickList

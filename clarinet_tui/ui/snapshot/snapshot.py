@@ -70,6 +70,8 @@ class ViewRequest(Struct, frozen=True):
     references: ReferenceRequest | None = None
     groups: bool = False
     """Whether variants are shown instead of runs."""
+    ids: bool = False
+    """Whether the ids of all matching runs are read, to select them."""
     ended: int = 0
     """Maximum number of runs to read that ended last, whatever the query."""
 
@@ -136,6 +138,8 @@ class Listing(Struct, frozen=True):
     """The runs that ended last, the newest first."""
     varied: tuple[str, ...] = ()
     """The settings that differ among the runs of the page."""
+    ids: tuple[str, ...] = ()
+    """The ids of all runs that match the query, in their order, if they were requested."""
 
 
 class HistorySnapshot(Struct, frozen=True, eq=False):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
@@ -18,10 +19,12 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from clarinet_tui.runs.state import RunState
+from clarinet_tui.tables.setting_columns import setting_column, setting_text
 from clarinet_tui.tables.table import Column, fit_columns
 from clarinet_tui.text import (
     format_age_of,
     format_bytes,
+    format_count,
     format_duration,
     format_energy,
     format_percent,
@@ -159,6 +162,13 @@ COLUMNS = (
         applies_to=lambda run: bool(run.name or run.tags),
     ),
 )
+SETTINGS_PLACE = next(place for place, column in enumerate(COLUMNS, 1) if column.title == "seed")
+"""Settings are columns from here on."""
+MAX_SETTINGS = 16
+"""Settings that differ for which there could be room."""
+MAX_VALUE = 24
+"""The width to which the texts of settings are cut."""
+TITLES = frozenset(column.title for column in COLUMNS) | {"name"}
 SORT_TITLES = {column.sort: column.title or "state" for column in COLUMNS if column.sort}
 """The fields that runs can be sorted by, and the titles of their columns."""
 LARGEST_FIRST = frozenset(column.sort for column in COLUMNS if column.largest_first)
@@ -166,24 +176,61 @@ FIXED_COLUMNS = ("", "run")
 """Columns that cannot be hidden."""
 
 
+def is_largest_first(sort: str) -> bool:
+    """Whether the largest value of a field or a setting comes first, unless the order is reversed."""
+    return sort in LARGEST_FIRST or sort not in SORT_TITLES
+
+
+@lru_cache(maxsize=256)  # equal columns are compared to find out what has to be repainted
+def make_setting_column(name: str) -> RunColumn:
+    """Return the column of a setting; those that differ first give way last."""
+    column = setting_column(name)
+
+    def render(run: RunRow, *_: object) -> list[Span]:
+        return [(setting_text(run.settings, name), "")]
+
+    def applies_to(run: RunRow) -> bool:
+        return name in run.settings
+
+    return RunColumn(
+        column.title, right=column.right, render=render, applies_to=applies_to, sort=name, largest_first=True
+    )
+
+
+def setting_columns(chosen: Iterable[str], varied: Iterable[str], hidden: Container[str], sort: str) -> list[RunColumn]:
+    """Return the columns of the chosen settings and of those that differ; the runs' order is always shown."""
+    kept = dict.fromkeys([*chosen, *([sort] if sort not in SORT_TITLES else [])])
+    others = [name for name in varied if name not in kept and name not in hidden and name not in TITLES]
+    # The first one that differs stays as long as the seed, and the second as long as the progress.
+    drops = [*(3 for _ in kept), *(3 if place == 0 else 4 if place == 1 else 8 + place for place in range(len(others)))]
+    return [replace(make_setting_column(name), drop=drop) for name, drop in zip([*kept, *others], drops, strict=True)]
+
+
 def applicable_columns(
-    runs: Iterable[RunRow], hidden: frozenset[str] = frozenset(), sort: str = ""
+    runs: Iterable[RunRow],
+    hidden: frozenset[str] = frozenset(),
+    sort: str = "",
+    chosen: Iterable[str] = (),
+    varied: Sequence[str] = (),
 ) -> tuple[RunColumn, ...]:
-    """The columns that are not hidden, and in which any of these runs has a value.
+    """The columns that are not hidden, with those of settings, in which any of these runs has a value.
 
     Methods are shown in full, and so is the title with an arrow of the column that the runs are sorted by.
     """
     rows = tuple(runs)
-    longest = min(max((cell_len(run.method or "") for run in rows), default=0), 24)
+    settings = setting_columns(chosen, varied[:MAX_SETTINGS], hidden, sort) if sort or chosen or varied else []
+    in_full = {"method", *(column.title for column in settings)}
 
     def needed(column: RunColumn) -> int:
         arrow = int(bool(sort) and column.sort == sort)
-        return max(column.least, len(column.title) + arrow, longest if column.title == "method" else 0)
+        texts = (column.render(run, 0, 0.0, ())[0][0] for run in rows) if column.title in in_full else ()
+        return max(column.least, len(column.title) + arrow, min(max(map(cell_len, texts), default=0), MAX_VALUE))
 
     return tuple(
         replace(column, least=needed(column))
-        for column in COLUMNS
-        if column.title not in hidden and (column.applies_to is None or any(map(column.applies_to, rows)))
+        for column in (*COLUMNS[:SETTINGS_PLACE], *settings, *COLUMNS[SETTINGS_PLACE:])
+        if (column.title not in hidden or column in settings)
+        and (column.applies_to is None or any(map(column.applies_to, rows)))
     )
 
 
@@ -221,6 +268,17 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         Binding("end,G", "go_to_end(True)", "Last run", id="runs.last", show=False),
         Binding("enter", "open", "Open", id="runs.open", tooltip="Watch this run's charts"),
         Binding("space", "select", "Select", id="runs.select", tooltip="Select for comparing"),
+        Binding(
+            "V,shift+space",
+            "select_range",
+            "Select range",
+            id="runs.select_range",
+            show=False,
+            tooltip="Select from the last selected run to this one",
+        ),
+        Binding(
+            "ctrl+a", "select_all", "Select all", id="runs.select_all", show=False, tooltip="Select all listed runs"
+        ),
     ]
 
     @dataclass(eq=False, repr=False)
@@ -233,6 +291,9 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
     class SelectionChanged(Message):
         """Other runs are selected."""
+
+    class IdsRequested(Message):
+        """Runs to select are not in the page that the table holds: `Listing.ids` is needed."""
 
     @dataclass(eq=False, repr=False)
     class SortRequested(Message):
@@ -254,9 +315,13 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self._now = now
         self._listing = Listing()
         self._hidden: frozenset[str] = frozenset()
+        self._chosen: tuple[str, ...] = ()
         self._cursor = 0
         self.selected: tuple[str, ...] = ()
         """The ids of the selected runs, in the order of their selection."""
+        self._awaited: Callable[[Sequence[str]], None] | None = None
+        """What selects runs once the ids of all are read."""
+        self._columns_by_listing: list[tuple[object, Listing, tuple[RunColumn, ...]]] = []
         self._background = Style()
         self._fitted: list[tuple[RunColumn, int]] = []
 
@@ -282,6 +347,11 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
                 self.scroll_to(y=self.scroll_offset.y + shift, animate=False)
         self.virtual_size = Size(self.scrollable_content_region.width, listing.total + 1)
         self._refresh_rows(old_listing, old_cursor)
+        if not same_query:
+            self._awaited = None
+        if self._awaited and listing.ids:
+            select, self._awaited = self._awaited, None
+            select(listing.ids)
         if (self.cursor_run and self.cursor_run.id) != (cursor_run and cursor_run.id):
             self.post_message(self.RunHighlighted(self.cursor_run))
         self._request_page()
@@ -362,16 +432,67 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self.refresh()
         self.action_move(1)
 
+    def action_select_all(self) -> None:
+        self._with_ids(self._select)
+
+    def action_select_range(self) -> None:
+        """Select the runs from the last selected one to the cursor, or this one if none is selected."""
+        run = self.cursor_run
+        if run is None:
+            return
+        first, last = self.selected[-1] if self.selected else run.id, run.id
+
+        def select(ids: Sequence[str]) -> None:
+            places = [ids.index(id_) if id_ in ids else ids.index(last) for id_ in (first, last)]
+            low, high = sorted(places)
+            between = ids[low : high + 1]
+            self._select(between if places[0] <= places[1] else between[::-1])
+
+        page = [row.id for row in self._listing.rows]
+        if first in page:
+            select(page)
+        else:
+            self._with_ids(lambda ids: select(ids) if last in ids else None)
+
+    def _with_ids(self, select: Callable[[Sequence[str]], None]) -> None:
+        """Call `select` with the ids of all listed runs: at once if the table has them, or when they are read."""
+        if len(self._listing.rows) == self._listing.total:
+            select([row.id for row in self._listing.rows])
+        else:
+            self._awaited = select
+            self.post_message(self.IdsRequested())
+
+    @property
+    def awaits_ids(self) -> bool:
+        return self._awaited is not None
+
+    def _select(self, runs: Iterable[str]) -> None:
+        """Select these runs as well, the last of them last."""
+        added = dict.fromkeys(runs)
+        self.selected = (*(run for run in self.selected if run not in added), *added)
+        self.notify(f"{format_count(len(self.selected), 'run')} selected", timeout=2, markup=False)
+        self.post_message(self.SelectionChanged())
+        self.refresh()
+
     def clear_selection(self) -> None:
-        self.selected = ()
+        self.selected, self._awaited = (), None
         self.post_message(self.SelectionChanged())
         self.refresh()
 
     def _columns_of(self, listing: Listing) -> tuple[RunColumn, ...]:
-        return applicable_columns(listing.rows, self._hidden, self.order[0])
+        """Return the columns of a listing, found once for the last two."""
+        key = (self._hidden, self.order[0], self._chosen)
+        for known, shown, columns in self._columns_by_listing:
+            if shown is listing and known == key:
+                return columns
+        columns = applicable_columns(listing.rows, self._hidden, self.order[0], self._chosen, listing.varied)
+        self._columns_by_listing = [*self._columns_by_listing[-1:], (key, listing, columns)]
+        return columns
 
-    def hide_columns(self, titles: Iterable[str]) -> None:
-        self._hidden = frozenset(titles) - set(FIXED_COLUMNS)
+    def use_columns(self, hidden: Iterable[str], settings: Iterable[str]) -> None:
+        """Hide the columns with these titles, and show these settings even if they do not differ."""
+        self._hidden = frozenset(hidden) - set(FIXED_COLUMNS)
+        self._chosen = tuple(filter(None, settings))
         self.refresh()
 
     def sort_fields(self) -> list[str]:
