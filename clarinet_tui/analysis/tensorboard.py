@@ -74,7 +74,7 @@ def _name_folders(rows: Sequence[RunRow], run_ids: Iterable[str]) -> dict[str, s
     names = {}
     for row in rows:
         task = f" {row.task}".replace("->", " to ") if has_tasks else ""
-        name = _UNSAFE.sub("-", f"{by_run[row.id]}{task}")[:MAX_NAME].strip(" .")
+        name = _UNSAFE.sub("-", f"{by_run[row.id]}{task}")[:MAX_NAME].strip(" .-")
         seed = _UNSAFE.sub("-", format_seed(row.seed))
         names[row.id] = f"{name} seed {seed} {_shorten_id(row.id, run_ids)}"
     return names

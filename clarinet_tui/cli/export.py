@@ -20,7 +20,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import get_run, own_keys, read_evaluations, run_keys
 from clarinet_tui.history.states import update_history
 from clarinet_tui.runs.archive import Limits, has_patch, import_archive, write_archive
-from clarinet_tui.runs.directory import RunDirectory, list_runs
+from clarinet_tui.runs.directory import RunDirectory, list_run_ids, list_runs
 from clarinet_tui.runs.files import USER_FILE, as_input_error
 from clarinet_tui.tables.writers import write_csv
 from clarinet_tui.text import format_count
@@ -180,14 +180,15 @@ def _run_rows(database: Database, ids: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def export_tensorboard(runs: Sequence[RunDirectory], out: Path, runs_dir: Path, *, follow: bool) -> None:
-    """Write a directory of event files for each run; with `follow`, until all of them have ended."""
-    from clarinet_tui.analysis.tensorboard import EventFiles
+    """Write a folder of event files for each run; with `follow`, until all of them have ended."""
+    from clarinet_tui.analysis.tensorboard import EventFiles, prepare_folders
 
     with open_history(runs_dir) as database, ExitStack() as stack, as_input_error(out):
         files: dict[str, EventFiles] = {}
-        for run in runs:
-            row = find_row(database, runs_dir, run.id)
-            files[run.id] = stack.enter_context(EventFiles(out, row))
+        rows = [find_row(database, runs_dir, run.id) for run in runs]
+        folders = prepare_folders(out, database, rows, list_run_ids(runs_dir))
+        for run, row in zip(runs, rows, strict=True):
+            files[run.id] = stack.enter_context(EventFiles(folders[run.id], row))
             files[run.id].write_settings(run.read_config())
         open_ids = set(files)
         while open_ids:
