@@ -350,6 +350,8 @@ def stop(
     A waiting run is removed from the queue. `clarinet resume` continues a stopped run.
 
     Example: clarinet stop 6e3
+
+    Example: clarinet stop "sweep:first state:running"
     """
     runs = select_runs(runs_dir, ids, query)
     requests.check_active(runs)

@@ -160,6 +160,8 @@ def cancel(
     `clarinet resume` queues them again.
 
     Example: clarinet queue cancel 6e3
+
+    Example: clarinet queue cancel "sweep:first state:queued"
     """
     if bool(ids) == all_:
         raise InputError("cancel: expected either run ids or --all")

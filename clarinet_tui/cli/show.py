@@ -48,6 +48,8 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
     """Show one run: progress, results, settings and failure.
 
     Example: clarinet show 6e3
+
+    Example: clarinet show last
     """
     database = open_history(runs_dir)
     row = find_row(database, runs_dir, id)
