@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 from textual.content import Content
 
 from clarinet_tui.devices.device import match_devices
@@ -14,6 +15,7 @@ from clarinet_tui.text import format_count, format_duration, format_task
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.text.devices import NAME, format_device_name, format_load, format_occupants, makespan
 from clarinet_tui.ui.text.styled import GAP, Span, fit_spans, styled
+from clarinet_tui.ui.usual_settings import usual_rank
 from core.config import SettingSpec, describe_type
 from core.errors import InputError
 from core.tasks import Task, parse_task
@@ -150,11 +152,31 @@ def format_problem(checked: CheckedForm) -> Content:
 
 
 def matching_settings(settings: Iterable[SettingSpec], search: str) -> list[SettingSpec]:
-    """Settings with all words in name or description; those with all words in the name come first."""
+    """Settings with all words in name or description: that of this name, then usual ones with them in the name."""
     words = search.lower().split()
     texts = ((setting, f"{setting.name} {setting.description}".lower()) for setting in settings)
     matches = [setting for setting, text in texts if all(word in text for word in words)]
-    return sorted(matches, key=lambda setting: not all(word in setting.name for word in words))
+
+    def order(setting: SettingSpec) -> tuple[bool, bool, int]:
+        is_named = all(word in setting.name for word in words)
+        return [setting.name] != words, not is_named, usual_rank(setting.name) if is_named else 0
+
+    return sorted(matches, key=order) if words else matches
+
+
+def accepts_several(setting: SettingSpec) -> bool:
+    """Whether several values, separated by commas, are a dimension of the grid: text is a single value."""
+    return not isinstance(setting.type, msgspec.inspect.StrType)
+
+
+def format_settings_title(checked: CheckedForm, shown: int, total: int) -> Content:
+    """Format the title of the settings, with how to reach those that are not shown."""
+    changed = len(checked.form.settings)
+    keys = f"enter edits, / finds, a shows all {total}" if shown < total else "enter edits, / finds"
+    return styled(("Settings", "strong"), (f"  {changed} changed" if changed else "", "warn"), (f"  {keys}", "muted"))
+
+
+GRID_HINT = "Several values, such as 0.003, 0.01, make a grid: a run with each of them."
 
 
 def format_setting(setting: SettingSpec, checked: CheckedForm, width: int) -> Content:
@@ -173,7 +195,8 @@ def format_setting(setting: SettingSpec, checked: CheckedForm, width: int) -> Co
 def format_expected(setting: SettingSpec, checked: CheckedForm) -> Content:
     """Format the values that a setting accepts, and its default."""
     default = checked.defaults.get(setting.name)
-    return styled((describe_type(setting.type) + (f"; default {default}" if default else ""), "muted"))
+    several = "; several values make a grid" if accepts_several(setting) else ""
+    return styled((f"{describe_type(setting.type)}{f'; default {default}' if default else ''}{several}", "muted"))
 
 
 def format_setting_help(setting: SettingSpec, checked: CheckedForm) -> Content:

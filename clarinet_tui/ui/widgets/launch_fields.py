@@ -22,8 +22,16 @@ from clarinet_tui.chart.picture import CELL_COLUMNS
 from clarinet_tui.ui.launch_form import allowed_values, list_settings
 from clarinet_tui.ui.snapshot.snapshot import TaskSamples
 from clarinet_tui.ui.text.inspection import format_samples
-from clarinet_tui.ui.text.launch import Choice, format_expected, format_setting, matching_settings
+from clarinet_tui.ui.text.launch import (
+    GRID_HINT,
+    Choice,
+    format_expected,
+    format_setting,
+    format_settings_title,
+    matching_settings,
+)
 from clarinet_tui.ui.text.styled import fit_spans, styled
+from clarinet_tui.ui.usual_settings import usual_settings
 from clarinet_tui.ui.widgets.pick_list import PickList
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
@@ -45,6 +53,9 @@ class SettingList(Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "find", "Find", key_display="/", id="settings.find", tooltip="Find a setting"),
+        Binding("n", "match(1)", "Next match", id="settings.next_match", show=False, tooltip="Next found setting"),
+        Binding("N", "match(-1)", "Last match", id="settings.last_match", show=False, tooltip="Previous found setting"),
+        Binding("a", "all", "All", id="settings.all", tooltip="Show all settings, or the usual ones"),
         Binding("right,l", "cycle(1)", "Next value", id="settings.next", show=False),
         Binding("left,h", "cycle(-1)", "Previous value", id="settings.before", show=False),
         Binding("backspace,delete", "reset", "Reset", id="settings.forget", tooltip="Reset to the preset's value"),
@@ -62,11 +73,13 @@ class SettingList(Vertical):
         super().__init__(id=id)
         self._checked = checked
         self._find = ""
+        self._shows_all = False
         self._edited: tuple[str, str] | None = None
         """The name of the setting that is being edited, and its text before."""
 
     def compose(self) -> ComposeResult:
         yield StyledText(id="settings-title", classes="line")
+        yield StyledText(id="settings-hint", classes="line")
         with Horizontal(id="finding", classes="line"):
             yield Static(" / ", classes="prompt", markup=False)
             yield Input(placeholder="words of its name or description", compact=True, id="find")
@@ -82,6 +95,16 @@ class SettingList(Vertical):
     def _settings(self) -> dict[str, SettingSpec]:
         return {setting.name: setting for setting in self._checked.settings or list_settings()}
 
+    @property
+    def _listed(self) -> Sequence[SettingSpec]:
+        """The settings that are found, or all, or the usual ones with those that are changed."""
+        settings, form = list(self._settings.values()), self._checked.form
+        if self._find or self._shows_all:
+            return matching_settings(settings, self._find)
+        chosen = [method for method in self._checked.methods if method.name in form.methods]
+        edited = [self._edited[0]] if self._edited else []
+        return usual_settings(settings, chosen, [*form.settings, *edited])
+
     def on_resize(self) -> None:
         self._update()
 
@@ -91,14 +114,12 @@ class SettingList(Vertical):
 
     def _update(self) -> None:
         checked = self._checked
-        changed = len(checked.form.settings)
-        title = styled(
-            ("Settings", "strong"), (f"  {changed} changed" if changed else "  enter edits, / finds", "muted")
-        )
+        every, listed = list(self._settings.values()), self._listed
+        title = format_settings_title(checked, len(listed), len(every))
         self.query_one("#settings-title", StyledText).set_content(title)
+        self.query_one("#settings-hint", StyledText).set_content(styled((GRID_HINT, "muted")))
         width = max(20, self.size.width - 2)
-        matches = matching_settings(self._settings.values(), self._find)
-        self._list.show([(setting.name, format_setting(setting, checked, width)) for setting in matches])
+        self._list.show([(setting.name, format_setting(setting, checked, width)) for setting in listed])
         if self._edited:
             name, _ = self._edited
             problem = checked.problems.get(name)
@@ -129,6 +150,7 @@ class SettingList(Vertical):
         if event.input.id == "find":
             self._find = event.value
             self._update()
+            self._list.action_first()
         elif self._edited:
             self.post_message(self.SettingChanged(self._edited[0], event.value))
 
@@ -152,6 +174,14 @@ class SettingList(Vertical):
         self.query_one("#finding").display = True
         self.query_one("#find").focus()
 
+    def action_match(self, step: int) -> None:
+        """Move to the next or previous setting that was found; after the last one comes the first."""
+        (self._list.action_cursor_down if step > 0 else self._list.action_cursor_up)()
+
+    def action_all(self) -> None:
+        self._shows_all = not self._shows_all
+        self._update()
+
     def action_close(self) -> None:
         """Revert the edited setting, or clear the search."""
         if self._edited:
@@ -167,7 +197,7 @@ class SettingList(Vertical):
         is_typing = isinstance(self.screen.focused, Input)
         if action == "close":
             return is_typing or bool(self._find)
-        return not is_typing
+        return not is_typing and (action != "match" or bool(self._find))
 
     def action_cycle(self, step: int) -> None:
         """Change to the next or previous value of a setting with few values."""
