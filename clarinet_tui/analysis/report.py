@@ -44,6 +44,7 @@ from clarinet_tui.analysis.figures.matplotlib_output import COLUMN, DARK, PRINT,
 from clarinet_tui.analysis.published import SEEDS, method_title
 from clarinet_tui.analysis.run_records import RunRecord, RunRecords
 from clarinet_tui.analysis.selection import ORACLE, RULE_DESCRIPTIONS, RULE_NOTES, SelectedEpoch
+from clarinet_tui.runs.annotations import read_creating_command
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import Environment, describe_environment, read_environment
 from clarinet_tui.runs.inspection_file import GROUP_TITLES, Picture, read_inspection
@@ -118,7 +119,7 @@ def make_report(
     command_lists = {
         "commands": commands,
         "absent": [run.id for run in runs if run.id not in commands],
-        "typed": {run: one.command for run, one in recorded.items() if one.command} if typed else {},
+        "typed": _typed_commands(runs, recorded) if typed else {},
     }
     page = (
         html_templates("clarinet_tui.analysis")
@@ -375,6 +376,13 @@ def _settings(records: Sequence[RunRecord]) -> dict[str, Any]:
         "equal": make_table(["Setting", "value"], equal) if read else None,
         "unread": [record.row.id for record in records if record.row.id not in read],
     }
+
+
+def _typed_commands(runs: Sequence[RunDirectory], recorded: Mapping[str, Environment]) -> dict[str, str]:
+    """Return the command that created each run, or else that of its process."""
+    ran = {run: environment.command for run, environment in recorded.items()}
+    commands = {run.id: read_creating_command(run) or ran.get(run.id, "") for run in runs}
+    return {run: command for run, command in commands.items() if command}
 
 
 def _environments(recorded: Mapping[str, Environment], *, hosts: bool, patches: bool) -> dict[str, Any] | None:

@@ -111,6 +111,16 @@ def test_patches_and_command_lines_are_included_on_request_only(records: RunReco
     assert report_of(records, typed=True, patches=True) == page, "equal runs give the same page"
 
 
+def test_typed_commands_are_those_that_created_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for run, arguments in (("aaa", ["/bin/clarinet", "sweep", "--seeds", "1..2"]), ("bbb", ["program.py"])):
+        monkeypatch.setattr("sys.argv", arguments)
+        write_environment(make_trained_run(tmp_path, run, [50.0]), command=["worker/main.py", run])
+    page = report_of(read_runs(tmp_path), typed=True)
+    assert "clarinet sweep --seeds 1..2" in page
+    assert "worker/main.py aaa" not in page
+    assert "worker/main.py bbb" in page, "that of its process, as it is not known what created it"
+
+
 def test_page_contains_every_section(page: str) -> None:
     content = re.sub(r"\s+", " ", Reader(page).text)
     for part in (
