@@ -43,7 +43,7 @@ from clarinet_tui.place import LaunchOptions, PlaceName, SlurmOptions, StopResul
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.sweep import Grid, expand_grid, nest, parse_grid, parse_seeds, parse_value, validate_name
 from clarinet_tui.runs.annotations import add_tag, validate_tag
-from clarinet_tui.runs.directory import RunDirectory, read_toml
+from clarinet_tui.runs.directory import RunDirectory, list_some, read_toml
 from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
 from clarinet_tui.slurm.options import parse_pairs, parse_table
 from clarinet_tui.text import format_count, format_duration, printable, shell_command
@@ -311,7 +311,7 @@ def sweep(
     if not ids:
         _print_queued([], f"{title}: none is queued\n", launch)
         return
-    queued = f"1 run queued: {ids[0]}" if len(ids) == 1 else f"{len(ids)} runs queued: {ids[0]} to {ids[-1]}"
+    queued = f"{format_count(len(ids), 'run')} queued: {list_some(ids)}"
     watch = (shell_command(*words, runs_dir=launch.runs_dir) for words in (("clarinet-tui",), ("clarinet", "queue")))
     _print_queued(
         ids, f"{title}\n{queued}. Watch {'it' if len(ids) == 1 else 'them'} with: {' or '.join(watch)}\n", launch

@@ -24,7 +24,15 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, JOURNAL, MAX_CONFIG_BYTES, RunDirectory, is_valid_id
+from clarinet_tui.runs.directory import (
+    ANNOTATIONS,
+    CONFIG,
+    JOURNAL,
+    MAX_CONFIG_BYTES,
+    RunDirectory,
+    is_valid_id,
+    read_creation_time,
+)
 from clarinet_tui.runs.environment import describe_environment, read_environment, versions
 from clarinet_tui.runs.files import (
     USER_FILE,
@@ -282,7 +290,7 @@ def _read_header(source: _GzipSource) -> tarfile.TarInfo | None:
 
 
 class ImportResult(NamedTuple):
-    """Ids of the runs of an archive."""
+    """Ids of the runs of an archive, in the order of their creation."""
 
     new: tuple[str, ...]
     existing: tuple[str, ...]
@@ -310,7 +318,11 @@ def import_archive(path: Path, runs_dir: Path, limits: Limits) -> ImportResult:
         finally:
             shutil.rmtree(folder)
             os.close(held)
-    return ImportResult(tuple(sorted(new)), tuple(sorted(existing)))
+    return ImportResult(_in_order(runs_dir, new), _in_order(runs_dir, existing))
+
+
+def _in_order(runs_dir: Path, ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(ids, key=lambda run_id: (read_creation_time(RunDirectory(runs_dir, run_id)), run_id)))
 
 
 def _publish(folder: Path, runs_dir: Path, ids: Iterable[str]) -> None:

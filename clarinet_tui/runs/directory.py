@@ -342,7 +342,7 @@ def read_creation_time(run: RunDirectory) -> float:
     created = None
     with suppress(UnreadableFileError, OSError):
         created = (read_first_event(run.annotations) or {}).get("time")
-    return float(created) if isinstance(created, float | int) else modified_time(run.config)
+    return created if isinstance(created, float | int) else modified_time(run.config)
 
 
 def list_run_ids(runs_dir: Path) -> list[str]:

@@ -128,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
         "runs",
         nargs="*",
         metavar="RUN",
-        help="show this run live, or overlay several: ids, unique prefixes, last, names or a query",
+        help="run to show live, or several to overlay: ids, unique prefixes, last, names or a query",
     )
     parser.add_argument(
         "--runs-dir",

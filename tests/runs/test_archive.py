@@ -25,10 +25,11 @@ from clarinet_tui.runs.archive import (
     import_archive,
     write_archive,
 )
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory, create_runs, list_runs
 from clarinet_tui.runs.environment import read_environment
 from core.errors import InputError
 from core.events import Noticed
+from core.resolve import resolve
 from tests.support.events import started, step
 from tests.support.histories import make_run, write_events
 from tests.support.hostile_archives import CONFIG, archive, edited, manifest, plain, write
@@ -432,3 +433,12 @@ def test_flipped_byte_is_an_input_error_or_makes_no_difference(tmp_path: Path, p
     except InputError:
         return
     assert set(manifest.runs) == {"abc"}  # an unused field, such as a date
+
+
+def test_imported_runs_are_listed_in_the_order_of_their_creation(tmp_path: Path) -> None:
+    with create_runs(tmp_path / "here", [resolve(preset="smoke", seed=seed) for seed in range(20)]) as created:
+        ids = tuple(run.id for run in created)
+    write_archive(created, tmp_path / "a.tar.gz")
+    assert import_archive(tmp_path / "a.tar.gz", tmp_path / "there", Limits()) == (ids, ())
+    assert import_archive(tmp_path / "a.tar.gz", tmp_path / "there", Limits()) == ((), ids)
+    assert [run.id for run in list_runs(tmp_path / "there")] == [*reversed(ids)]
