@@ -152,6 +152,13 @@ class RunActions:
 
         return ActionResult(form=make_form(RunDirectory(self.runs_dir, run).read_config()))
 
+    def make_sweep_form(self, runs: Iterable[str], sweep: str) -> ActionResult:
+        """Return the form that starts the runs of a sweep again, which extends it."""
+        from clarinet_tui.ui.launch_form import make_form
+
+        configs = [RunDirectory(self.runs_dir, run).read_config() for run in runs]
+        return ActionResult(form=make_form(*configs, sweep=sweep))
+
     @changing
     def submit(
         self, grid: Grid, *, paused: bool, slurm: SlurmOptions | None = None, tags: Sequence[str] = ()

@@ -133,7 +133,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
             now,
         )
         self.state.live_run, self.state.overlaid_runs = next(iter(runs), None), runs if len(runs) > 1 else ()
-        for view in VIEWS:
+        for view in (*VIEWS, "sweep"):
             self.add_mode(view, partial(self._make_screen, view))
 
     def _make_screen(self, view: str) -> Screen[None]:

@@ -60,6 +60,8 @@ class AppState:
     """Runs just started in the Launch view, for the History view to show."""
     history_query: str = ""
     """A filter that another view sets for the History view."""
+    sweep: str = ""
+    """The sweep of the Sweep view."""
     cloned_form: LaunchForm | None = None
     """The form of a cloned run, for the Launch view."""
 

@@ -7,7 +7,17 @@ from typing import Any, Self
 import msgspec
 
 from clarinet_tui.place import PlaceName
-from core.config import OWN, RunConfig, SettingSpec, Tag, flatten_settings, own_specs, setting_specs, settings_tagged
+from core.config import (
+    OWN,
+    RunConfig,
+    SettingSpec,
+    Tag,
+    flatten_settings,
+    own_specs,
+    setting_specs,
+    setting_values,
+    settings_tagged,
+)
 from core.methods import all_setting_specs, methods
 from core.tasks import OFFLINE_TASK, PAPER_TASKS
 
@@ -49,21 +59,29 @@ class LaunchForm:
         return replace(self, settings=settings | {name: text.strip()} if text.strip() else settings)
 
 
-def make_form(config: RunConfig) -> LaunchForm:
-    """Return the form that starts this run again; raise InputError if its method is not installed."""
+def make_form(*configs: RunConfig, sweep: str = "") -> LaunchForm:
+    """Return the form that starts these runs again, one or more; raise InputError if a method is not installed."""
+    from clarinet_tui.queue.sweep import format_seeds
     from core.resolve import minimal_settings
 
-    settings = flatten_settings(minimal_settings(config))
-    task = settings["task"]
-    is_listed = task in LISTED_TASKS
+    changed = {name for config in configs for name in flatten_settings(minimal_settings(config))}
+    values: dict[str, dict[Any, None]] = {}
+    for config in configs:
+        for name, value in setting_values(config).items():
+            values.setdefault(name, {})[value] = None
     return LaunchForm(
-        methods=(settings["method"],),
-        tasks=(task,) if is_listed else (),
-        other_tasks="" if is_listed else task,
-        seeds=str(settings["seed"]),
-        preset=settings["preset"],
-        device=settings.get("device", "auto"),
-        settings={name: format_value(value) for name, value in settings.items() if name not in FORM_FIELDS},
+        methods=tuple(values["method"]),
+        tasks=tuple(task for task in values["task"] if task in LISTED_TASKS),
+        other_tasks=", ".join(task for task in values["task"] if task not in LISTED_TASKS),
+        seeds=format_seeds(sorted(values["seed"])),
+        preset=next(iter(values["preset"])),
+        device=next(iter(values["device"])),
+        sweep=sweep,
+        settings={
+            name: ", ".join(map(format_value, each))
+            for name, each in values.items()
+            if name in changed and name not in FORM_FIELDS
+        },
     )
 
 

@@ -231,6 +231,20 @@ def write_reference_runs(runs_dir: Path) -> None:
     write_run(runs_dir, "run5", seed=5, task="M->U", until=5, end="running", age=60)
 
 
+def sweep_runs(runs_dir: Path) -> None:
+    """The sweep `rates`, two rates with three seeds, of which one has failed and one is running; and another run."""
+    for seed in (1, 2, 3):
+        for rate, gain in ((0.003, -6.0), (0.03, 2.0)):
+            name, unusual = f"{'lo' if gain < 0 else 'hi'}{seed}", {}
+            if name == "hi2":
+                unusual = {"until": 3, "end": "failed"}
+            if name == "hi3":
+                unusual = {"until": 4, "end": "running"}
+            settings: dict[str, Any] = {"seed": seed, "gain": gain + seed, "age": 9000 - 60 * seed, **unusual}
+            write_run(runs_dir, name, task="M->U", classifier_rate=rate, sweep="rates", **settings)
+    write_run(runs_dir, "other1", task="M->U", age=60)
+
+
 def run_row(**changes: object) -> RunRow:
     """Return a row of the history in which everything else is unknown."""
     known: dict[str, object] = dict.fromkeys(RunRow.__dataclass_fields__)

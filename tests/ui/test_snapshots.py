@@ -166,7 +166,7 @@ def test_board(runs_dir: Path, steps: tuple[str, ...], check: Check) -> None:
 
 def test_sweep(runs_dir: Path, check: Check) -> None:
     sweep_runs(runs_dir)
-    check(make_app(runs_dir), step_and_freeze("hi3", "j", "w", "rates · clarinet"))
+    check(make_app(runs_dir), step_and_freeze(" hi3", "w", " rates · clarinet", "j", "l"))
 
 
 def test_nothing_to_compare(runs_dir: Path, check: Check) -> None:

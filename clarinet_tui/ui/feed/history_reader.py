@@ -49,8 +49,10 @@ if TYPE_CHECKING:
     from clarinet_tui.chart.curve import Curve
     from clarinet_tui.history.variants import Variant
     from clarinet_tui.ui.feed.compare_reader import CompareReader
+    from clarinet_tui.ui.feed.sweep_reader import SweepReader
     from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
     from clarinet_tui.ui.snapshot.references import ReferenceRequest
+    from clarinet_tui.ui.snapshot.sweep import SweepSnapshot
 
 ENDED = "state:finished,failed,stopped"
 MAX_TRENDS = 24
@@ -80,6 +82,7 @@ class HistoryReader:
     _curves: dict[str, RunCurves] = field(default_factory=dict)
     _comparisons: CompareReader | None = None
     """Created on first use: its imports take too long for the list of runs."""
+    _sweeps: SweepReader | None = None
 
     def __post_init__(self) -> None:
         self._details = DetailReader(self.runs_dir)
@@ -106,6 +109,7 @@ class HistoryReader:
                 comparison=self._read_comparison(db, request.comparison) if request.comparison else None,
                 query_values=read_query_values(db) if request.query_values else {},
                 references=self._references.read(db, request.references),
+                sweep=self._read_sweep(db, request.sweep) if request.sweep else None,
             )
         self._last_key = key
         return snapshot
@@ -123,7 +127,7 @@ class HistoryReader:
     def close(self) -> None:
         if self._db:
             self._db.close()
-        self._db = self._last_key = self._comparisons = None
+        self._db = self._last_key = self._comparisons = self._sweeps = None
         self._curves = {}
         self._details.close()
         self._board, self._references = BoardReader(self.runs_dir), ReferenceReader(self.runs_dir)
@@ -154,6 +158,12 @@ class HistoryReader:
 
         self._comparisons = self._comparisons or CompareReader(db, self.runs_dir)
         return self._comparisons.read(request)
+
+    def _read_sweep(self, db: Database, name: str) -> SweepSnapshot:
+        from clarinet_tui.ui.feed.sweep_reader import SweepReader
+
+        self._sweeps = self._sweeps or SweepReader(db, self.runs_dir)
+        return self._sweeps.read(name)
 
 
 def _read_listing(db: Database, request: ViewRequest) -> Listing:
@@ -214,6 +224,7 @@ def _read_groups(db: Database, query: str) -> tuple[RunGroup, ...]:
                 mean=fmean(accuracies) if accuracies else None,
                 std=stdev(accuracies) if len(accuracies) > 1 else None,
                 best=max(accuracies, default=None),
+                sweep=next((sweep for row in variant.rows if (sweep := row.settings.get("sweep"))), ""),
             )
         )
     return tuple(sorted(groups, key=lambda group: (group.mean is None, -(group.mean or 0.0), group.name, group.task)))

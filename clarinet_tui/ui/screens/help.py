@@ -24,6 +24,7 @@ from clarinet_tui.ui.widgets.top_bar import VIEWS
 
 GROUPS = {
     **VIEWS,
+    "sweep": "Sweep",
     "cells": "In the board's tables",
     "queue": "Devices and queue",
     "act": "Runs",
@@ -165,6 +166,7 @@ def list_commands(app: App[None], screen: Screen[object]) -> Iterable[SystemComm
     yield from _binding_commands(app, [*views, *common])
     if isinstance(screen, ViewScreen):
         yield from screen.palette_commands()
+        yield from screen.sweep_commands()
     yield from _binding_commands(app, [item for item in active if not item.binding.show and item not in views])
     for theme, name in THEMES.items():
         run = partial(app.call_later, setattr, app, "theme", theme)

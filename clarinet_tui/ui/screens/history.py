@@ -68,6 +68,7 @@ class HistoryScreen(RunActionScreen):
             "c", "compare", "Compare", id="history.compare", tooltip="Compare the selected runs, or the newest task"
         ),
         Binding("v", "overlay", "Overlay", id="history.overlay", tooltip="Overlay the selected runs in Live"),
+        Binding("w", "sweep", "Sweep", id="history.sweep", show=False, tooltip="The sweep of the run, or of the group"),
         Binding("a", "alarms", "Alarms", id="history.alarms", show=False, tooltip="Only runs with open alarms, or all"),
         Binding("p,right_square_bracket", "pane(1)", "Pane", id="history.next_pane", tooltip="Next pane of the run"),
         Binding("P,left_square_bracket", "pane(-1)", "Previous pane", id="history.previous_pane", show=False),
@@ -342,6 +343,21 @@ class HistoryScreen(RunActionScreen):
         if not self.query("#groups"):
             await self.mount(PickList(id="groups"), after="#group-head")
         self.use_groups(not self._is_grouped)
+
+    def action_sweep(self) -> None:
+        """Show the sweep of the run or the group under the cursor."""
+        from clarinet_tui.ui.widgets.pick_list import PickList
+
+        groups = {group.query: group for group in self.state.snapshot.listing.groups} if self.state.snapshot else {}
+        if self._is_grouped:
+            group = groups.get(self.query_one("#groups", PickList).highlighted_id or "")
+            name = group.sweep if group else ""
+        else:
+            name = self.table.cursor_run.settings.get("sweep", "") if self.table.cursor_run else ""
+        if name:
+            self.open_sweep(name)
+        else:
+            self.notify("This run is not part of a sweep.", timeout=4)
 
     def use_groups(self, grouped: bool) -> None:
         self._is_grouped = grouped

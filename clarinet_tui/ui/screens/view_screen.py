@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 
+from clarinet_tui.text import printable
 from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
 from clarinet_tui.ui.textual_private import GuardedHandlers, PrestyledScreen
@@ -70,6 +71,17 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
     def palette_commands(self) -> Iterable[SystemCommand]:
         """Return commands of the palette that select one value directly, where a key steps through all values."""
         return ()
+
+    def sweep_commands(self) -> Iterable[SystemCommand]:
+        """Return a command of the palette for the sweep of each known run."""
+        for name in dict.fromkeys(row.settings.get("sweep", "") for row in self.state.known_runs()):
+            if name:
+                open_sweep = partial(self.open_sweep, name)
+                yield SystemCommand(f"Sweep: {printable(name)}", "Show the runs of the sweep as a grid", open_sweep)
+
+    def open_sweep(self, name: str) -> None:
+        self.state.sweep = name
+        self.app.switch_mode("sweep")
 
     def top_bar(self) -> TopBar:
         return TopBar(self.NAME, str(self.state.runs_dir))

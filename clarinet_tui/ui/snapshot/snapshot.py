@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from clarinet_tui.runs.inspection_file import Inspection, Picture
     from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
     from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
+    from clarinet_tui.ui.snapshot.sweep import SweepSnapshot
 
 PAGE_ROWS = 200
 """Rows of the table of runs that are read at once."""
@@ -72,6 +73,8 @@ class ViewRequest(Struct, frozen=True):
     """Whether variants are shown instead of runs."""
     ids: bool = False
     """Whether the ids of all matching runs are read, to select them."""
+    sweep: str = ""
+    """The name of the sweep to read."""
     ended: int = 0
     """Maximum number of runs to read that ended last, whatever the query."""
 
@@ -119,6 +122,8 @@ class RunGroup(Struct, frozen=True):
     mean: float | None
     std: float | None
     best: float | None
+    sweep: str = ""
+    """The sweep of the newest run that is part of one."""
 
 
 class Listing(Struct, frozen=True):
@@ -156,6 +161,7 @@ class HistorySnapshot(Struct, frozen=True, eq=False):
     """Whether all journals were ingested once: only then is an empty history really empty."""
     board: BoardSnapshot | None = None
     references: References | None = None
+    sweep: SweepSnapshot | None = None
 
 
 class DetailRequest(Struct, frozen=True):
