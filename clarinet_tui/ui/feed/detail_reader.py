@@ -200,8 +200,8 @@ def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tupl
         "host": environment.host,
         "versions": environment.main_versions,
         "commit": environment.code,
-        "command": describe_command(run),
         "directory": str(run.path),
+        "command": describe_command(run),  # last, as it may be long
     }
     return tuple((name, text) for name, text in lines.items() if text)
 
