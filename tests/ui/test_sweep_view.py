@@ -10,6 +10,7 @@ from clarinet_tui.runs.directory import list_run_ids
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.feed.sweep_reader import SweepReader
 from clarinet_tui.ui.launch_form import make_form
+from clarinet_tui.ui.screens.sweep import SweepScreen
 from clarinet_tui.ui.snapshot.sweep import SweepSnapshot
 from clarinet_tui.ui.text.sweep import (
     estimate_seconds_left,
@@ -147,11 +148,16 @@ async def test_from_history_to_the_sweep_and_its_runs(runs_dir: Path) -> None:
 
 async def test_the_palette_opens_a_sweep_which_is_extended(runs_dir: Path) -> None:
     sweep_runs(runs_dir)
-    async with open_app(runs_dir, text="other1") as (_, pilot):
+    async with open_app(runs_dir, text="other1") as (app, pilot):
         await pilot.press("ctrl+p", *"sweep: rates")
         await expect_text(pilot, "Show the runs of the sweep as a grid")
         await pilot.press("enter")
         await expect_text(pilot, "rates · clarinet")
+        screen = app.screen
+        assert isinstance(screen, SweepScreen)
+        app.state.sweep = "another"
+        assert screen.target_runs() == (), "nothing acts on the sweep that was read before"
+        app.state.sweep = "rates"
         await pilot.press("e")
         await expect_text(pilot, "--name rates --methods clarinet --tasks 'M->U' --seeds 1..3")
         await expect_text(pilot, "3 seeds × 2 classifier_rate")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
@@ -10,6 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from clarinet_tui.history.sweeps import sweep_query
+from clarinet_tui.runs.state import RunState
+from clarinet_tui.text import format_count
 from clarinet_tui.ui.screens.view_screen import RunActionScreen
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
 from clarinet_tui.ui.snapshot.sweep import SweepSnapshot
@@ -47,43 +50,38 @@ class SweepScreen(RunActionScreen):
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        self._sweep: SweepSnapshot | None = None
+        self._read: SweepSnapshot | None = None
         self._cursor = 0, 0
+
+    @property
+    def _sweep(self) -> SweepSnapshot | None:
+        """What was read of the sweep; None while the view shows another one."""
+        return self._read if self._read and self._read.name == self.state.sweep else None
 
     def make_request(self) -> ViewRequest:
         return ViewRequest(sweep=self.state.sweep)
 
     def show(self, snapshot: HistorySnapshot) -> None:
-        if snapshot.sweep is None or snapshot.sweep.name != self.state.sweep:
-            return
-        if self._sweep is None or self._sweep.name != snapshot.sweep.name:
-            self._cursor = 0, 0
-        self._sweep = snapshot.sweep
-        self._draw()
+        if snapshot.sweep and snapshot.sweep.name == self.state.sweep:
+            self._cursor = self._cursor if self._sweep else (0, 0)
+            self._read = snapshot.sweep
+            self._draw()
 
     def _draw(self) -> None:
         from clarinet_tui.ui.widgets.chart import theme_palette
 
-        sweep = self._sweep
-        if sweep is None:
+        if (sweep := self._sweep) is None:
             return
-        self._cursor = self._clamp(*self._cursor)
+        row, column = self._cursor
+        self._cursor = max(0, min(row, len(sweep.lines) - 1)), max(0, min(column, len(sweep.seeds) - 1))
         width, height = self.size.width - 2, self.size.height - 6
+        grid_height = max(4, height // 2) if sweep.figure else height
+        grid = sweep_text.format_sweep_grid(sweep, self._cursor, width, grid_height)
+        rest = height - 1 - grid.plain.count("\n")
+        look = self.state.chart_glyphs(), theme_palette(self.app.current_theme)
         self.set_text("#sweep-head", sweep_text.format_sweep_header(sweep))
-        lines = max(4, height // 2) if sweep.figure else height
-        grid = sweep_text.format_sweep_grid(sweep, self._cursor, width, lines)
         self.set_text("#sweep-grid", grid)
-        look = (
-            width - 1,
-            height - 1 - grid.plain.count("\n"),
-            self.state.chart_glyphs(),
-            theme_palette(self.app.current_theme),
-        )
-        self.set_text("#sweep-plot", sweep_text.format_sweep_figure(sweep, *look))
-
-    def _clamp(self, row: int, column: int) -> tuple[int, int]:
-        lines, seeds = (len(self._sweep.lines), len(self._sweep.seeds)) if self._sweep else (0, 0)
-        return max(0, min(row, lines - 1)), max(0, min(column, seeds - 1))
+        self.set_text("#sweep-plot", sweep_text.format_sweep_figure(sweep, width - 1, rest, *look))
 
     def restyle(self) -> None:
         self._draw()
@@ -96,53 +94,50 @@ class SweepScreen(RunActionScreen):
             self.call_after_refresh(self._draw)
 
     def action_move(self, rows: int, columns: int) -> None:
-        row, column = self._cursor
-        self._cursor = self._clamp(row + rows, column + columns)
+        self._cursor = self._cursor[0] + rows, self._cursor[1] + columns
         self._draw()
 
     def action_scroll_figure(self, lines: int) -> None:
         self.query_one("#sweep-figure").scroll_relative(y=lines, animate=False)
 
     def run_in_view(self) -> str | None:
-        if self._sweep is None or not self._sweep.lines:
+        if (sweep := self._sweep) is None or not sweep.lines:
             return None
-        row, column = self._cursor
-        run = self._sweep.lines[row].runs.get(self._sweep.seeds[column])
+        run = sweep.lines[self._cursor[0]].runs.get(sweep.seeds[self._cursor[1]])
         return run.id if run else None
 
+    def _runs(self, is_wanted: Callable[[RunState], bool]) -> tuple[str, ...]:
+        return tuple(run.id for run in self._sweep.runs if is_wanted(run.state)) if self._sweep else ()
+
     def target_runs(self) -> tuple[str, ...]:
-        return tuple(run.id for run in self._sweep.runs) if self._sweep else ()
+        return self._runs(lambda state: True)
 
     def action_open(self) -> None:
         if run := self.run_in_view():
             self.watch_runs(run)
 
-    def _pending(self) -> tuple[str, ...]:
-        return tuple(run.id for run in self._sweep.runs if run.state.is_pending) if self._sweep else ()
-
     def action_stop(self) -> None:
-        if runs := self._pending():
+        if runs := self._runs(lambda state: state.is_pending):
             self.ask_to_stop(runs)
         else:
             self.notify("No run of the sweep is running or queued.", timeout=4)
 
     def action_stop_now(self) -> None:
-        if runs := self._pending():
+        if runs := self._runs(lambda state: state.is_pending):
             self.stop(runs)
 
     def action_resume(self) -> None:
-        runs = tuple(run.id for run in self._sweep.runs if run.state.is_resumable) if self._sweep else ()
-        if runs:
+        if runs := self._runs(lambda state: state.is_resumable):
             self.start_action(partial(self.actions.resume, runs))
         else:
             self.notify("No run of the sweep is stopped, failed or lost.", timeout=4)
 
     def action_remove(self) -> None:
-        if self._pending():
+        if self._runs(lambda state: state.is_pending):
             self.notify("Runs of the sweep are running or queued: s stops them.", timeout=4)
         elif runs := self.target_runs():
             delete = partial(self.start_action, partial(self.actions.delete, runs), self._forget_deleted)
-            details = f"{len(runs)} runs; u in History restores the runs deleted last."
+            details = f"{format_count(len(runs), 'run')}; u in History restores the runs deleted last."
             self.confirm(f"Delete the sweep {self.state.sweep}?", "Delete", details, delete)
 
     def forget_runs(self, runs: tuple[str, ...]) -> None:
