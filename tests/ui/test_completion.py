@@ -72,13 +72,14 @@ def test_a_quoted_value_is_one_value_of_a_query(value: str) -> None:
 
 
 def test_query_values_of_a_history(tmp_path: Path) -> None:
-    add_tag(write_run(tmp_path, "aaa111", method="my-own", name="a name"), "icml")
+    add_tag(write_run(tmp_path, "aaa111", method="my-own", name="a name", sweep="the rates"), "icml")
     with ingested(tmp_path) as db:
         values = read_query_values(db)
     assert values["method"][0] == "clarinet"
     assert values["method"][-1] == "my-own"
     assert values["tag"] == ("icml",)
     assert values["name"] == ("a name",)
+    assert values["sweep"] == ("the rates",)
     assert "U->M" in values["task"]
 
 

@@ -61,6 +61,8 @@ QUERY_COLUMNS = ("method", "task", "preset", "device", "host", "stage", "name")
 MAX_VALUES = 200
 """Maximum number of values of one field that completion offers."""
 SELECT_ALARMS = f"SELECT DISTINCT value FROM runs, json_each(ifnull(runs.alarms, '[]')) ORDER BY 1 LIMIT {MAX_VALUES}"
+SELECT_SWEEPS = f"""SELECT DISTINCT config ->> '$.sweep' AS sweep FROM configs
+    WHERE sweep <> '' ORDER BY 1 LIMIT {MAX_VALUES}"""
 READ_SECONDS = 0.15
 """Maximum time for reading runs in one step; the next step reads more."""
 REST_FACTOR = 4.0
@@ -267,6 +269,7 @@ def read_query_values(db: Database) -> dict[str, tuple[str, ...]]:
         rows = db.tuples(f"SELECT DISTINCT {column} FROM runs WHERE {column} <> '' ORDER BY 1 LIMIT {MAX_VALUES}")
         values[column] = tuple(dict.fromkeys([*values.get(column, ()), *(row[0] for row in rows)]))
     values["alarm"] = tuple(row[0] for row in db.tuples(SELECT_ALARMS))
+    values["sweep"] = tuple(row[0] for row in db.tuples(SELECT_SWEEPS))
     values["tag"] = tuple(row[0] for row in db.tuples(f"SELECT DISTINCT tag FROM tags ORDER BY 1 LIMIT {MAX_VALUES}"))
     return values
 
