@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from clarinet_tui.analysis.comparison import PairedDifference, compare_queries
-from clarinet_tui.analysis.comparison_table import INTERIM, format_difference
+from clarinet_tui.analysis.comparison_table import INTERIM, format_correction, format_difference
 from clarinet_tui.analysis.published import ABLATIONS, CONTROLS, MAIN_METHODS
 from clarinet_tui.analysis.run_records import RunRecord, RunRecords
 from clarinet_tui.history.database import Database
@@ -104,21 +104,30 @@ def _row(record: RunRecord) -> str:
 
 
 def _pairs(archive: RunRecords, query: str) -> list[str]:
-    """List the paired differences of each comparison that has runs on both sides."""
-    differences: list[PairedDifference] = []
+    """List the paired differences of each comparison that has runs on both sides, and its correction."""
+    lines = []
     for sides in COMPARISONS:
         one, two = (f"{query} {side}".strip() for side in sides)
         if archive.search(one) and archive.search(two):
-            differences += compare_queries(archive, one, two).differences
-    lines = []
-    for difference in differences:
-        if not difference.left.accuracy.n or not difference.right.accuracy.n:
-            continue
-        left, right = difference.left.title, difference.right.title
-        interim = f" ({INTERIM})" if difference.is_interim else ""
-        text = "; ".join(format_difference(difference))
-        lines.append(f"- {format_task(difference.left.task)}, {left} minus {right}{interim}: {text}.")
-    return ["## Paired differences", "", *lines]
+            comparison = compare_queries(archive, one, two)
+            lines += [
+                "",
+                " and ".join(f"`{side}`" for side in sides) + f". {format_correction(comparison)}".rstrip(),
+                "",
+            ]
+            lines += [
+                _format_pair(difference)
+                for difference in comparison.differences
+                if difference.left.accuracy.n and difference.right.accuracy.n
+            ]
+    return ["## Paired differences", *lines]
+
+
+def _format_pair(difference: PairedDifference) -> str:
+    left, right = difference.left.title, difference.right.title
+    interim = f" ({INTERIM})" if difference.is_interim else ""
+    text = "; ".join(format_difference(difference))
+    return f"- {format_task(difference.left.task)}, {left} minus {right}{interim}: {text}."
 
 
 def _day(when: float | None) -> str:

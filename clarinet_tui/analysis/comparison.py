@@ -157,8 +157,12 @@ class PairedDifference:
     """Welch's difference of the means with all finished runs taken as independent, for sides without pairs."""
     p: float | None
     """p-value of the paired t-test after Holm's correction."""
+    rank_p: float | None
+    """p-value of Wilcoxon's signed-rank test after Holm's correction over the same comparisons."""
+    smallest_rank_p: float | None
+    """What `rank_p` is if in each comparison all differences have the same sign."""
     comparisons: int
-    """Number of tests that the correction takes into account."""
+    """Number of comparisons that the correction takes into account."""
     is_interim: bool
     """Whether runs are unfinished: results may change, and repeated looks find differences by chance."""
     settings: tuple[tuple[str, Any, Any], ...]
@@ -250,15 +254,22 @@ def _comparison(
     records: Sequence[RunRecord], sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], rule: Rule
 ) -> Comparison:
     differences = [_paired_difference(left, right) for left, right in pairs if left is not right]
-    p_values = holm_correction([difference.paired.p for difference in differences])
+    paired = [difference.paired for difference in differences]
+    p_values = holm_correction([one.p for one in paired])
+    rank_p_values = holm_correction([one.rank_p for one in paired])
+    smallest = holm_correction([one.smallest_rank_p for one in paired])
     tests = sum(p is not None for p in p_values)
+    corrected = (
+        replace(one, p=p, rank_p=rank_p, smallest_rank_p=least, comparisons=tests)
+        for one, p, rank_p, least in zip(differences, p_values, rank_p_values, smallest, strict=True)
+    )
     compared = [side for difference in differences for side in (difference.left, difference.right)]
     return Comparison(
         rule=rule,
         rule_description=describe_rule(rule),
         runs=tuple(record.row for record in records),
         sides=tuple(sides),
-        differences=tuple(replace(one, p=p, comparisons=tests) for one, p in zip(differences, p_values, strict=True)),
+        differences=tuple(corrected),
         unmatched=tuple(map(_describe_unmatched, (side for side in sides if side not in compared))),
     )
 
@@ -290,6 +301,8 @@ def _paired_difference(left: Side, right: Side) -> PairedDifference:
         refused=tuple(RefusedPair(seed, reason) for seed, reason in refused.items()),
         unpaired=distance(left.accuracy, right.accuracy),
         p=paired.p,
+        rank_p=paired.rank_p,
+        smallest_rank_p=paired.smallest_rank_p,
         comparisons=int(paired.p is not None),
         is_interim=bool(left.unfinished or right.unfinished),
         settings=tuple((name, *values) for name, values in settings.items() if name != "method"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clarinet_tui.analysis.selection import RULE_HEADINGS, RULE_NOTES, RULE_ORDER, format_rules
-from clarinet_tui.analysis.statistics import MINIMUM_PAIRS, Interval, Summary
+from clarinet_tui.analysis.statistics import CONFIDENCE, MINIMUM_PAIRS, Interval, Summary
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.tables.table import Column, Table, make_table
 from clarinet_tui.text import (
@@ -85,29 +85,55 @@ def _make_table(headings: Sequence[str], rows: Any, title: str = "") -> Table:
 
 
 def format_difference(difference: PairedDifference) -> list[str]:
-    """Format the difference, its intervals and its p-value, one sentence each."""
+    """Format the difference, its intervals and its p-values, one sentence each."""
     paired, count = difference.paired, len(difference.paired.pairs)
     if paired.difference.mean is None:
         lines = ["no pairs of equal seed and label draw"]
         if unpaired := difference.unpaired:
             interval = f", 95 % {format_interval(unpaired.interval)} (Welch)" if unpaired.interval else ""
+            interval = ", no interval: no side varies" if unpaired.error == 0 else interval
             points = f"{unpaired.difference:+z.2f} points{interval}"
             lines.append(f"means differ by {points}, assuming independent runs")
+            lines += _format_excess(unpaired.interval, "the runs")
         return lines
     lines = [f"{paired.difference.mean:+z.2f} points over {format_count(count, 'pair')}"]
     if paired.interval:
         lines[0] += f", 95 % {format_interval(paired.interval)} (paired t)"
+        lines += _format_excess(paired.interval, format_count(count, "pair"))
     if paired.bootstrap:
         lines.append(f"bootstrap 95 % {format_interval(paired.bootstrap)} (BCa)")
-    if difference.p is not None:
-        tests = format_count(difference.comparisons, "comparison")
-        p = "< 0.0001" if difference.p < 1e-4 else f"= {difference.p:.4f}"
-        lines.append(f"p {p} (paired t-test, Holm, corrected for {tests})")
-    elif count < MINIMUM_PAIRS:
-        lines.append(f"no p-value and no bootstrap below {MINIMUM_PAIRS} pairs")
+    if paired.difference.std == 0:
+        lines.append("no interval and no p-value: the differences do not vary")
+    elif difference.p is None or difference.rank_p is None or difference.smallest_rank_p is None:
+        lines.append(f"no p-value below {MINIMUM_PAIRS} pairs")
     else:
-        lines.append("no p-value: the differences do not vary")
+        lines.append(f"{_format_p(difference.p)} (paired t-test, Holm)")
+        lines.append(f"{_format_p(difference.rank_p)} (Wilcoxon signed-rank, Holm)")
+        if difference.smallest_rank_p >= 1 - CONFIDENCE:
+            differing = sum(pair.difference != 0 for pair in paired.pairs)
+            pairs = format_count(count, "pair") if differing == count else f"{differing} pairs that differ"
+            lines[-1] += f"; with {pairs} never below {difference.smallest_rank_p:.4f}"
     return lines
+
+
+def _format_p(p: float) -> str:
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.4f}"
+
+
+def _format_excess(interval: Interval | None, sample: str) -> list[str]:
+    """An interval is not cut at ±100: its width shows how little the sample says."""
+    if interval is None or (interval.low >= -100 and interval.high <= 100):
+        return []
+    return [f"the interval exceeds the possible ±100 points: {sample} are too few for their spread"]
+
+
+def format_correction(comparison: Comparison) -> str:
+    """Name the comparisons over which the p-values are corrected; empty without p-values."""
+    tests = max((difference.comparisons for difference in comparison.differences), default=0)
+    if not tests:
+        return ""
+    those = "" if tests == len(comparison.differences) else " with p-values"
+    return f"p-values: Holm over the {format_count(tests, 'comparison')} shown{those}, each test by itself."
 
 
 def format_refused(difference: PairedDifference) -> list[str]:
@@ -173,6 +199,8 @@ def comparison_view(comparison: Comparison, *, named: bool = False) -> Renderabl
     parts.append(line(f"Reported: {comparison.rule_description}"))
     if show_sides and any(side.rules for side in comparison.sides):
         parts.append(line(f"In brackets: difference from the oracle. {'; '.join(RULE_NOTES)}."))
+    if correction := format_correction(comparison):
+        parts.append(line(correction))
     for difference in comparison.differences:
         left, right = difference.left.title, difference.right.title
         interim = f" ({INTERIM})" if difference.is_interim else ""
@@ -207,5 +235,6 @@ def comparison_object(comparison: Comparison) -> dict[str, Any]:
         "runs": [row.as_object() for row in comparison.runs],
         "sides": msgspec.to_builtins(sides),
         "differences": differences,
+        "correction": format_correction(comparison),
         "unmatched": list(comparison.unmatched),
     }

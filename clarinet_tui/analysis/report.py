@@ -26,6 +26,7 @@ from clarinet_tui.analysis.choices import COMPARED_FAMILIES, RULES, Rule
 from clarinet_tui.analysis.comparison import PairedDifference, compare_queries, make_sides
 from clarinet_tui.analysis.comparison_table import (
     INTERIM,
+    format_correction,
     format_difference,
     format_refused,
     pair_table,
@@ -228,7 +229,9 @@ def _comparison(reader: RunRecords, records: Sequence[RunRecord], query: str, ru
                 "waiting": format_count(waiting, "comparison") if waiting else "",
             }
         )
-    return {"rule": comparison.rule_description, "tasks": tasks, "unmatched": comparison.unmatched}
+    correction = format_correction(comparison)
+    unmatched = comparison.unmatched
+    return {"rule": comparison.rule_description, "correction": correction, "tasks": tasks, "unmatched": unmatched}
 
 
 def _difference(difference: PairedDifference) -> dict[str, Any]:

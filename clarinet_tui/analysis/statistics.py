@@ -10,10 +10,12 @@ from statistics import fmean, stdev
 
 CONFIDENCE = 0.95
 MINIMUM_PAIRS = 5
-"""No p-value and no bootstrap interval is computed from fewer pairs."""
+"""No p-value is computed from fewer pairs."""
+MINIMUM_BOOTSTRAP_PAIRS = 20
+"""No bootstrap interval is computed from fewer pairs: of 5 normal differences, BCa's covers 83 % instead of 95 %."""
 RESAMPLES = 10_000
 RESAMPLING_SEED = 2020
-ROUNDING = 1e-12
+ROUNDING = 1e-9
 """Relative spread below which values count as equal up to floating-point rounding."""
 
 
@@ -49,9 +51,9 @@ def summarise(values: Iterable[float | None]) -> Summary:
 
 
 def t_interval(values: Iterable[float | None]) -> Interval | None:
-    """Return Student's t interval of the mean, or None for fewer than two values."""
+    """Return Student's t interval of the mean, or None for fewer than two values or equal values."""
     summary = summarise(values)
-    if summary.mean is None or summary.error is None:
+    if summary.mean is None or not summary.error:
         return None
     margin = t_quantile(summary.n - 1) * summary.error
     return Interval(summary.mean - margin, summary.mean + margin)
@@ -75,17 +77,43 @@ def t_test(differences: Iterable[float | None]) -> float | None:
     return float(2 * stdtr(len(known) - 1, -abs(t)))
 
 
-def bootstrap_interval(values: Iterable[float | None]) -> Interval | None:
-    """Return the bias-corrected and accelerated (BCa) interval of the mean; None below five values."""
+def wilcoxon_test(differences: Iterable[float | None]) -> float | None:
+    """Return the two-sided p-value of Wilcoxon's signed-rank test, exact for any number of pairs.
+
+    None for the same differences as of `t_test`. Differences of zero have no rank, equal sizes have their mean rank.
+    """
+    import numpy as np
+
+    known = _finite(differences)
+    if len(known) < MINIMUM_PAIRS or _is_constant(known):
+        return None
+    by_size = np.array(sorted((difference for difference in known if difference != 0), key=abs))
+    sizes = np.abs(by_size)
+    ties = np.cumsum(np.diff(sizes, prepend=0.0) > ROUNDING * sizes[-1])
+    _, group, counts = np.unique(ties, return_inverse=True, return_counts=True)
+    doubled = (2 * np.cumsum(counts) - counts + 1)[group]  # twice the mean rank, a whole number
+    smaller = min(doubled[by_size < 0].sum(), doubled[by_size > 0].sum())
+    distribution = np.ones(1)  # of the sum of the positive ranks, if either sign is as likely
+    for rank in doubled:
+        shift = np.zeros(rank)
+        distribution = (np.concatenate((distribution, shift)) + np.concatenate((shift, distribution))) / 2
+    return min(1.0, 2 * float(distribution[: smaller + 1].sum()))
+
+
+def smallest_wilcoxon_p(differences: Iterable[float | None]) -> float:
+    """Return the p-value that the signed-rank test has if all differences have the same sign."""
+    return min(1.0, 2.0 ** (1 - sum(difference != 0 for difference in _finite(differences))))
+
+
+def bootstrap_interval(values: Iterable[float | None], minimum: int = MINIMUM_BOOTSTRAP_PAIRS) -> Interval | None:
+    """Return the bias-corrected and accelerated (BCa) interval of the mean; None for fewer or equal values."""
     import numpy as np
     from scipy.special import ndtr, ndtri
 
     known = np.array(_finite(values), dtype=np.float64)
-    if len(known) < MINIMUM_PAIRS:
+    if len(known) < minimum or _is_constant(known.tolist()):
         return None
     mean = float(known.mean())
-    if _is_constant(known.tolist()):
-        return Interval(mean, mean)
     resamples = np.random.default_rng(RESAMPLING_SEED).integers(0, len(known), (RESAMPLES, len(known)))
     means = known[resamples].mean(axis=1)
     bias = ndtri(((means < mean).mean() + (means <= mean).mean()) / 2)
@@ -136,7 +164,11 @@ class PairedStatistics:
     interval: Interval | None
     bootstrap: Interval | None
     p: float | None
-    """Not corrected for multiple tests."""
+    """Of the paired t-test, not corrected for multiple tests."""
+    rank_p: float | None
+    """Of Wilcoxon's signed-rank test, not corrected for multiple tests."""
+    smallest_rank_p: float | None
+    """What `rank_p` is if all differences have the same sign."""
 
 
 def paired_statistics(left: Mapping[int, float | None], right: Mapping[int, float | None]) -> PairedStatistics:
@@ -147,6 +179,7 @@ def paired_statistics(left: Mapping[int, float | None], right: Mapping[int, floa
     )
     pairs = tuple(Pair(seed, one[seed], two[seed]) for seed in sorted(one.keys() & two.keys()))
     differences = [pair.difference for pair in pairs]
+    rank_p = wilcoxon_test(differences)
     return PairedStatistics(
         pairs=pairs,
         only_left=tuple(sorted(one.keys() - two.keys())),
@@ -157,6 +190,8 @@ def paired_statistics(left: Mapping[int, float | None], right: Mapping[int, floa
         interval=t_interval(differences),
         bootstrap=bootstrap_interval(differences),
         p=t_test(differences),
+        rank_p=rank_p,
+        smallest_rank_p=None if rank_p is None else smallest_wilcoxon_p(differences),
     )
 
 
@@ -170,7 +205,7 @@ class Distance:
 
 
 def distance(one: Summary, two: Summary) -> Distance | None:
-    """Return one minus two with Welch's interval for independent runs; no interval without both standard deviations."""
+    """Return one minus two with Welch's interval for independent runs; no interval without deviations of both."""
     if one.mean is None or two.mean is None:
         return None
     difference = one.mean - two.mean
@@ -178,7 +213,7 @@ def distance(one: Summary, two: Summary) -> Distance | None:
         return Distance(difference)
     error = math.hypot(one.error, two.error)
     if error == 0:
-        return Distance(difference, 0.0, Interval(difference, difference))
+        return Distance(difference, 0.0)
     shares = (one.error / error) ** 4 / (one.n - 1) + (two.error / error) ** 4 / (two.n - 1)
     margin = t_quantile(1 / shares) * error
     return Distance(difference, error, Interval(difference - margin, difference + margin))

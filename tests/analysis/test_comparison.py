@@ -43,17 +43,62 @@ def test_every_two_step_method_is_compared_with_holm_correction(tmp_path: Path) 
     assert (dan.paired.p, cdan.paired.p) == pytest.approx(raw)
     assert (dan.p, cdan.p) == pytest.approx((raw[0], 2 * raw[1])), "Holm takes the smaller one twice"
     assert cdan.comparisons == 2
+    ranks = [stats.wilcoxon(CLARINET, other, method="exact").pvalue for other in (DAN, CDAN)]
+    assert (dan.paired.rank_p, cdan.paired.rank_p) == pytest.approx(ranks)
+    assert (dan.rank_p, cdan.rank_p) == pytest.approx((ranks[0], 2 * ranks[1])), "over the same two comparisons"
+    assert cdan.rank_p == cdan.smallest_rank_p == 0.125
     assert not cdan.is_interim
     text = on_terminal(comparison)
     assert max(map(len, text.splitlines())) <= 80
-    assert "p < 0.0001 (paired t-test, Holm, corrected for 2 comparisons)" in text
+    assert text.count("p-values: Holm over the 2 comparisons shown, each test by itself.") == 1
+    assert "p < 0.0001 (paired t-test, Holm)" in text
+    assert "p = 0.1250 (Wilcoxon signed-rank, Holm); with 5 pairs never below 0.1250" in text
     assert "+12.12 points over 5 pairs, 95 % " in text
-    assert "(BCa)" in text
+    assert "BCa" not in text
     fields = json.loads(json.dumps(comparison_object(comparison), allow_nan=False))
     assert [side["method"] for side in fields["sides"]] == ["clarinet", "gac+dan", "gac+cdan-e"]
     assert [(one["left"], one["right"]) for one in fields["differences"]] == [(0, 1), (0, 2)]
     assert len(fields["runs"]) == 15
     assert fields["sides"][0]["accuracy"]["n"] == 5
+    assert fields["correction"] == "p-values: Holm over the 2 comparisons shown, each test by itself."
+    assert fields["differences"][1]["rank_p"] == fields["differences"][1]["smallest_rank_p"] == 0.125
+    assert fields["differences"][1]["paired"]["bootstrap"] is None
+    assert "(Wilcoxon signed-rank, Holm)" in fields["differences"][1]["sentences"][2]
+
+
+def test_rank_test_and_bootstrap_of_many_pairs(tmp_path: Path) -> None:
+    make_seeds(tmp_path, "clar", [80.0 + seed % 7 for seed in range(20)])
+    make_seeds(tmp_path, "dan", [70.0 + seed % 5 for seed in range(20)], method="gac+dan")
+    make_seeds(tmp_path, "cdan", [70.0, 69.0], method="gac+cdan-e")
+    text = " ".join(on_terminal(compare(tmp_path)).split())
+    assert "bootstrap 95 % " in text
+    assert "p < 0.0001 (Wilcoxon signed-rank, Holm) seed" in text, "can become significant"
+    assert "p-values: Holm over the 1 comparison shown with p-values, each test by itself." in text
+
+
+def test_differences_that_do_not_vary_have_no_interval(tmp_path: Path) -> None:
+    make_seeds(tmp_path, "clar", (10.0,) * 5)
+    make_seeds(tmp_path, "dan", (10.0,) * 5, method="gac+dan")
+    make_seeds(tmp_path, "cdan", (9.0,) * 5, method="gac+cdan-e", start={"label_hash": "another"})
+    comparison = compare(tmp_path)
+    text = on_terminal(comparison)
+    assert "+0.00 points over 5 pairs\n  no interval and no p-value: the differences do not vary" in text
+    assert "means differ by +1.00 points, no interval: no side varies, assuming independent runs" in " ".join(
+        text.split()
+    )
+    assert "95 %" not in text
+    assert "Holm" not in text
+    assert comparison_object(comparison)["differences"][0]["paired"]["interval"] is None
+
+
+def test_interval_beyond_the_possible_range_is_named_and_not_cut(tmp_path: Path) -> None:
+    make_seeds(tmp_path, "clar", (10.0, 40.0))
+    make_seeds(tmp_path, "dan", (90.0, 85.0), method="gac+dan")
+    make_seeds(tmp_path, "cdan", (90.0, 5.0), method="gac+cdan-e", start={"label_hash": "another"})
+    text = on_terminal(compare(tmp_path))
+    assert "-62.50 points over 2 pairs, 95 % -284.86 to +159.86 (paired t)" in text
+    assert "the interval exceeds the possible ±100 points: 2 pairs are too few for their" in text
+    assert "the interval exceeds the possible ±100 points: the runs are too few for their" in text
 
 
 def test_means_beside_a_difference_are_those_of_its_pairs(tmp_path: Path) -> None:
@@ -85,7 +130,7 @@ def test_pairs_need_the_same_label_draw(tmp_path: Path) -> None:
     assert (difference.paired.only_left, difference.paired.only_right) == ((3,), (4,))
     assert difference.p is None
     text = on_terminal(compare(tmp_path))
-    assert "no p-value and no bootstrap below 5 pairs" in text
+    assert "no p-value below 5 pairs" in text
     assert "seed 2 has no counterpart: the draws of complementary labels differ" in text
 
 

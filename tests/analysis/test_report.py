@@ -129,7 +129,7 @@ def test_page_contains_every_section(page: str) -> None:
         "60.00 ± 0.00",  # CLARINET on the board
         "published",
         "CLARINET epochs=3 minus GAC+DANN (smoke): +18.50 points over 2 pairs",
-        "no p-value and no bootstrap below 5 pairs",
+        "no p-value below 5 pairs",
         "epoch 2 · -12.00",  # how far the last epoch of seed 2 is from the oracle's
         "best % (oracle)",
         "the loss is not a number",

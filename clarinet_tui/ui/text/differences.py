@@ -12,6 +12,7 @@ from textual.content import Content
 from clarinet_tui.analysis.comparison_table import (
     INTERIM,
     NOT_AVAILABLE,
+    format_correction,
     format_difference,
     format_excluded,
     format_unpaired,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 NAME = 23
 WIDTHS = (4, 12, 6, 7, 16, 9)
 """Widths of the columns right of the name; together they fill 80 columns."""
+RANK_WIDTH = 9
+"""Width of the last column, the p-value of the rank test, where there is room."""
 
 
 class SideLabel(NamedTuple):
@@ -68,28 +71,31 @@ def format_difference_table(snapshot: ComparisonSnapshot, cursor: int, palette: 
     """Format all differences, the one at the cursor highlighted; also return that one's line number."""
     lines: list[Content] = []
     cursor_line, index = 0, 0
-    gap = max(0, min((width - NAME - sum(WIDTHS) - 1) // (len(WIDTHS) + 1), 5))
+    has_room = width - NAME - sum(WIDTHS) - 1 >= RANK_WIDTH
+    widths = (*WIDTHS, RANK_WIDTH) if has_room else WIDTHS
+    gap = max(0, min((width - NAME - sum(widths) - 1) // (len(widths) + 1), 5))
     for part in snapshot.parts:
-        lines.append(_format_part_headings(part, gap))
+        lines.append(_format_part_headings(part, widths, gap))
         labels = label_sides(part, palette)
         for left in part.lefts:
             lines.append(_format_side(labels[id(left)], left, gap))
             for difference in (difference for difference in part.differences if difference.left is left):
                 if index == cursor:
                     cursor_line = len(lines)
-                lines.append(_format_difference(labels[id(difference.right)], difference, gap, index == cursor))
+                lines.append(_format_difference(labels[id(difference.right)], difference, widths, gap, index == cursor))
                 index += 1
         if not part.differences:
             lines += [_format_side(labels[id(side)], side, gap) for side in part.rights]
+    if snapshot.comparison and (correction := format_correction(snapshot.comparison)):
+        lines.append(styled((f" {correction}", "muted")))
     return Content("\n").join(lines), cursor_line
 
 
-def _format_part_headings(part: TaskComparison, gap: int) -> Content:
+def _format_part_headings(part: TaskComparison, widths: Sequence[int], gap: int) -> Content:
     task, preset = part.task_preset
     title = f"{format_task(task)} {preset or ''}"
-    tests = max((difference.comparisons for difference in part.differences), default=0)
-    headings = ("n", "target", "each", "diff.", "95 % interval", f"p/Holm {tests}" if tests else "p")
-    cells = [f"{heading:>{width + gap}}" for heading, width in zip(headings, WIDTHS, strict=True)]
+    headings = ("n", "target", "each", "diff.", "95 % interval", "p (t)", "p (rank)")
+    cells = [f"{heading:>{width + gap}}" for heading, width in zip(headings, widths, strict=False)]
     return styled((f" {title:<{NAME + gap}}"[: NAME + gap + 1], "strong"), ("".join(cells), "muted"))
 
 
@@ -104,12 +110,15 @@ def _format_side(label: SideLabel, side: Side, gap: int) -> Content:
     return styled((" ", ""), (f"{label.marker} ", label.colour), (name, "strong"), *_side_spans(side, gap))
 
 
-def _format_difference(label: SideLabel, difference: PairedDifference, gap: int, is_at_cursor: bool) -> Content:
+def _format_difference(
+    label: SideLabel, difference: PairedDifference, widths: Sequence[int], gap: int, is_at_cursor: bool
+) -> Content:
     spans: list[Span] = [("▸" if is_at_cursor else " ", "live"), ("  − ", "muted"), (f"{label.marker} ", label.colour)]
     spans.append((fit_name(label.name, NAME + gap - 6), "strong" if is_at_cursor else ""))
     spans += _side_spans(difference.right, gap, difference.paired.right if difference.paired.pairs else None)
-    numbers = (_mean_span(difference), _interval_span(difference), _p_span(difference))
-    spans += [(f"{text:>{width + gap}}", role) for (text, role), width in zip(numbers, WIDTHS[3:], strict=True)]
+    numbers = [_mean_span(difference), _interval_span(difference)]
+    numbers += [_p_span(difference, p) for p in (difference.p, difference.rank_p)]
+    spans += [(f"{text:>{width + gap}}", role) for (text, role), width in zip(numbers, widths[3:], strict=False)]
     row = styled(*spans)
     return row.stylize("$background 0% on $foreground 9%") if is_at_cursor else row
 
@@ -134,12 +143,12 @@ def _interval_span(difference: PairedDifference) -> Span:
     return f"{interval.low:+.2f} … {interval.high:+.2f}", _significance_role(difference)
 
 
-def _p_span(difference: PairedDifference) -> Span:
+def _p_span(difference: PairedDifference, p: float | None) -> Span:
     if difference.is_interim:
         return "interim", "warn"
-    if difference.p is None:
+    if p is None:
         return "–", "muted"
-    return ("<0.0001" if difference.p < 1e-4 else f"{difference.p:.4f}"), ""
+    return ("<0.0001" if p < 1e-4 else f"{p:.4f}"), ""
 
 
 def format_difference_line(difference: PairedDifference, labels: tuple[SideLabel, SideLabel]) -> Content:
@@ -152,9 +161,10 @@ def format_difference_line(difference: PairedDifference, labels: tuple[SideLabel
         interval, role = _interval_span(difference)
         spans.append((f"95 % {interval}  ", role))
     if difference.is_interim:
-        spans.append(_p_span(difference))
+        spans.append(_p_span(difference, difference.p))
     elif difference.p is not None:
-        spans.append((f"p {_p_span(difference)[0]} (Holm {difference.comparisons})", ""))
+        values = [_p_span(difference, p)[0] for p in (difference.p, difference.rank_p)]
+        spans.append((f"p {values[0]}, rank {values[1]} (Holm over {difference.comparisons})", ""))
     return styled(*spans)
 
 
