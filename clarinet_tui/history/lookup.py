@@ -12,6 +12,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import list_runs
 from clarinet_tui.history.query_language import FIELD
 from clarinet_tui.runs.directory import LAST, RunDirectory, list_run_ids, list_some, match_prefix, quote_word
+from clarinet_tui.text import format_count
 from core.errors import InputError
 
 _LAST = re.compile(rf"{LAST}(?:-([0-9]{{1,9}}))?", re.ASCII)
@@ -63,7 +64,7 @@ def _find_last(runs_dir: Path, word: str, earlier: int, db: Database) -> RunDire
     rows = db.tuples("SELECT id FROM runs ORDER BY created DESC, id DESC LIMIT 1 OFFSET ?", (earlier,))
     if not rows:
         count = db.tuples("SELECT count(*) FROM runs")[0][0]
-        raise InputError(f"{word}: the number of runs in {runs_dir} is {count}")
+        raise InputError(f"{word}: {runs_dir} has {format_count(count, 'run')}")
     return RunDirectory(runs_dir, rows[0][0])
 
 

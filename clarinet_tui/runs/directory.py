@@ -355,11 +355,15 @@ def list_run_ids(runs_dir: Path) -> list[str]:
             names = [entry.name for entry in entries if is_valid_id(entry.name) and entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
-    times = {}
-    for name in names:
-        with suppress(OSError):
-            times[name] = os.stat(f"{runs_dir}/{name}/{CONFIG}").st_mtime_ns  # noqa: PTH116 - Path.stat is too slow
-    return sorted(times, key=lambda name: (times[name], name), reverse=True)
+    found = [(created, name) for name in names if (created := _modified_ns(f"{runs_dir}/{name}/{CONFIG}")) is not None]
+    return [name for _, name in sorted(found, reverse=True)]
+
+
+def _modified_ns(path: str) -> int | None:
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116 - Path.stat is too slow for a list of thousands of runs
+    except OSError:
+        return None
 
 
 def list_some(values: Sequence[str], maximum: int = 5) -> str:

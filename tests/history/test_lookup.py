@@ -90,7 +90,7 @@ def test_several_names_and_unknown_words_are_errors(runs: Path) -> None:
         assert "'aaa' is the prefix of 2 runs: aaa555, aaa333: give a longer one" in fails(runs, "aaa", find)
         for word in ("nothing", "", "TWICE", "last-", "last--1", "last2", "../zzz111", "\udcff"):
             assert "no run in" in fails(runs, word, find)
-        assert fails(runs, "last-6", find) == f"last-6: the number of runs in {runs} is 6"
+        assert fails(runs, "last-6", find) == f"last-6: {runs} has 6 runs"
     assert fails(runs, "method:fwd", lookup.find_runs) == "no run matches 'method:fwd'"
     assert "sates" in fails(runs, "sates:failed", lookup.find_runs)
     assert "expected one run, got the query 'method:gac'" in fails(runs, "method:gac", lookup.find_run)
@@ -117,4 +117,4 @@ def test_last_follows_the_order_of_creation_in_one_call(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_runs_has_no_last(tmp_path: Path) -> None:
-    assert fails(tmp_path, "last", lookup.find_run) == f"last: the number of runs in {tmp_path} is 0"
+    assert fails(tmp_path, "last", lookup.find_run) == f"last: {tmp_path} has 0 runs"
