@@ -16,7 +16,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from core.config import RunConfig
 from core.errors import InputError
 from tests.support.browser import DESKTOP, PHONE, find_chromium, open_page
-from tests.support.trained_runs import make_trained_run, read_runs
+from tests.support.trained_runs import make_seeds, make_trained_run, read_runs
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u202egnp</style></title>"
 SAFE_TAGS = """html head meta title style body header nav main section footer h1 h2 h3 p a b small span ul li table
@@ -211,3 +211,14 @@ def test_comparisons_without_results_are_counted(tmp_path: Path) -> None:
     assert "CLARINET minus GAC+DANN" in page
     assert "CLARINET minus GAC+DAN (" not in page
     assert "1 comparison not shown: no finished run on one side or both." in page
+
+
+def test_comparisons_have_both_tests_and_name_their_correction_once(tmp_path: Path) -> None:
+    make_seeds(tmp_path, "one", (83.1, 84.9, 82.6, 83.3, 84.2))
+    make_seeds(tmp_path, "two", (71.2, 73.9, 70.4, 71.9, 70.1), method="gac+cdan-e")
+    make_seeds(tmp_path, "three", (84.0, 83.0, 84.5, 82.1, 84.9), method="gac+dan")
+    page = report_of(read_runs(tmp_path))
+    assert page.count("p-values: Holm over the 2 comparisons shown, each test by itself.") == 1
+    assert "<li>p &lt; 0.0001 (paired t-test, Holm)</li>" in page
+    assert "<li>p = 0.1250 (Wilcoxon signed-rank, Holm); with 5 pairs never below 0.1250</li>" in page
+    assert "BCa" not in page
