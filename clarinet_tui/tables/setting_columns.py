@@ -1,6 +1,6 @@
 """Settings as columns: the same titles, cells and precedence in `clarinet ls`, the queue, Devices and History."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clarinet_tui.tables.table import Column
@@ -8,6 +8,8 @@ from clarinet_tui.text import format_setting
 
 MAX_VARIED = 2
 """Settings that differ and are shown before other columns where there is little room."""
+MAX_COLUMNS = 16
+"""Settings that differ for which there could be room."""
 
 
 def setting_column(name: str, drop: int = 0) -> Column:
@@ -15,9 +17,9 @@ def setting_column(name: str, drop: int = 0) -> Column:
     return Column(name, right=True, drop=drop)
 
 
-def varied_columns(names: Iterable[str]) -> list[Column]:
+def varied_columns(names: Sequence[str]) -> list[Column]:
     """Return the columns of settings that differ: a narrow table drops the first ones late, and the rest early."""
-    return [setting_column(name, 1 if at < MAX_VARIED else 10 + at) for at, name in enumerate(names)]
+    return [setting_column(name, 1 if at < MAX_VARIED else 10 + at) for at, name in enumerate(names[:MAX_COLUMNS])]
 
 
 def setting_text(settings: Mapping[str, Any], name: str) -> str:

@@ -251,7 +251,9 @@ class HistoryScreen(RunActionScreen):
         self.table.clear_selection()
 
     def palette_commands(self) -> Iterable[SystemCommand]:
-        for name, title in SORT_TITLES.items():
+        listing = self.state.snapshot.listing if self.state.snapshot else Listing()
+        settings = {name: name for name in listing.varied if name not in TITLES}
+        for name, title in {**SORT_TITLES, **settings}.items():
             yield SystemCommand(f"Sort by {title}", f"Sort the runs by {title}", partial(self._sort_by, name))
         for pane, title in PANES.items():
             yield SystemCommand(f"Pane: {title}", f"Show {title.lower()} of the run", partial(self._use_pane, pane))

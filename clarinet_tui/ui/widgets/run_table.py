@@ -19,7 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.tables.setting_columns import setting_column, setting_text
+from clarinet_tui.tables.setting_columns import MAX_COLUMNS, setting_column, setting_text
 from clarinet_tui.tables.table import Column, fit_columns
 from clarinet_tui.text import (
     format_age_of,
@@ -164,8 +164,6 @@ COLUMNS = (
 )
 SETTINGS_PLACE = next(place for place, column in enumerate(COLUMNS, 1) if column.title == "seed")
 """Settings are columns from here on."""
-MAX_SETTINGS = 16
-"""Settings that differ for which there could be room."""
 MAX_VALUE = 24
 """The width to which the texts of settings are cut."""
 TITLES = frozenset(column.title for column in COLUMNS) | {"name"}
@@ -218,7 +216,7 @@ def applicable_columns(
     Methods are shown in full, and so is the title with an arrow of the column that the runs are sorted by.
     """
     rows = tuple(runs)
-    settings = setting_columns(chosen, varied[:MAX_SETTINGS], hidden, sort) if sort or chosen or varied else []
+    settings = setting_columns(chosen, varied[:MAX_COLUMNS], hidden, sort) if sort or chosen or varied else []
     in_full = {"method", *(column.title for column in settings)}
 
     def needed(column: RunColumn) -> int:
