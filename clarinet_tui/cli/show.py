@@ -30,7 +30,7 @@ from clarinet_tui.text import (
     printable,
     shell_command,
 )
-from core.config import setting_values
+from core.config import Tag, setting_values, settings_tagged
 from core.errors import InputError
 from core.resolve import changed_settings
 
@@ -78,6 +78,7 @@ def _groups(
             ("state", row.state),
             ("name", row.name),
             ("preset", row.preset),
+            ("sweep", row.settings.get("sweep")),
             ("device", " on ".join(filter(None, (row.device, row.host)))),
             ("created", f"{format_time(row.created)} ({format_age_of(row.created, time.time())})"),
             ("tags", " ".join(row.tags)),
@@ -157,14 +158,16 @@ def _settings(run: RunDirectory) -> Iterator[Group]:
     except InputError as error:
         yield "Settings", [("", f"cannot be compared with the preset: {error}")]
         changed = {}
+    identity = settings_tagged(Tag.IDENTITY)
     yield (
         f"Settings that differ from preset {config.preset}",
         [
             (name, f"{format_setting(value)}  (preset: {format_setting(default)})")
             for name, (default, value) in changed.items()
+            if name not in identity
         ],
     )
-    shown = {*changed, "method", "task", "seed", "preset", "name"}
+    shown = {*changed, *identity}
     same = {name: value for name, value in setting_values(config).items() if name not in shown}
     text = ", ".join(f"{name} {format_setting(value)}" for name, value in same.items())
     yield "Other settings", [("", text)]

@@ -55,6 +55,8 @@ MAX_PROCESSES = 4
 """One process merges, so that more would wait for it."""
 MAX_DAMAGED = 10
 """Unreadable lines of the journal that are listed with the run; its events have all of them."""
+SIZE_COLUMNS = {"source_size": "source_images", "target_size": "target_images", "test_size": "test_images"}
+"""Columns for the numbers of images in the first event: settings have the names of its fields."""
 COUNTED = frozenset({"events", "evaluations", "samples", "iterations"})
 """Tables with a row for each line of a journal."""
 
@@ -318,8 +320,9 @@ def update_run_row(db: Database, run: str, batch: JournalBatch, run_columns: dic
             columns |= {"journal_state": RunState.RUNNING, "ended": None, "error": None}
         if event.name == "started":
             types: dict[str, Any] = {"method": str, "task": str, "seed": int, "device": str, "label_hash": str}
-            types |= dict.fromkeys(("epochs_total", "iterations_total", "source_size", "target_size", "test_size"), int)
+            types |= dict.fromkeys(("epochs_total", "iterations_total"), int)
             started = {name: event.get(name, type_) for name, type_ in types.items()}
+            started |= {column: event.get(name, int) for name, column in SIZE_COLUMNS.items()}
             columns |= {name: value for name, value in started.items() if value is not None}
             notes = [str(note) for note in event.get("notes", list) or []]
             columns["notes"] = msgspec.json.encode(notes).decode()

@@ -20,7 +20,7 @@ ROW = (
     "id state method task seed preset name device host stage epoch epochs_total iteration iterations_total "
     "target_accuracy source_accuracy pseudo_label_accuracy seconds created started ended label_hash family error "
     "tags alarms note notes iterations_given seconds_left problems hardware gpu_memory gpu_use memory energy "
-    "version git_commit"
+    "version git_commit source_images target_images test_images"
 )
 DETAILS = "config changed command attempts open_alarms damaged events_tail selected_without_labels"
 

@@ -113,7 +113,7 @@ def another(name: str, value: Any) -> Any:
         return not value
     if isinstance(value, str):
         kind = RunConfig.__annotations__[name].__origin__
-        return next(choice for choice in get_args(kind) if choice != value)
+        return next((choice for choice in get_args(kind) if choice != value), "another")
     return value / 2 or 0.5 if isinstance(value, float) else value + 1
 
 
