@@ -1,9 +1,10 @@
 """Time until the app shows its first frame with a history of 1000 runs, compared with a Textual hello-world.
 
-python -m benchmarks.first_paint [--runs N] [--rounds N]
+python -m benchmarks.first_paint [--runs N] [--rounds N] [--varied N]
 Both programs start in turn in a pseudo-terminal, which is read until the first complete frame, and for the app also
 until the newest runs are listed: they are read from the database after the first frame. CPU time includes all
-threads. Ratios are taken within a round, so that other load affects both programs.
+threads. Ratios are taken within a round, so that other load affects both programs. With --varied, each round also
+starts the app with as many runs that differ in N settings, each of which could be a column.
 """
 
 import argparse
@@ -41,12 +42,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--varied", type=int, default=0)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        make_many_runs(folder / "runs", arguments.runs)
-        rounds = [measure(folder, arguments.runs) for _ in range(arguments.rounds + 1)]
-    report(arguments.runs, rounds[1:])  # Python writes its bytecode in the first round
+        histories = {"runs": 0} | ({"varied": arguments.varied} if arguments.varied else {})
+        for history, varied in histories.items():
+            make_many_runs(Path(name, history, "runs"), arguments.runs, varied=varied)
+        rounds = [
+            [measure(Path(name, history), arguments.runs) for history in histories] for _ in range(arguments.rounds + 1)
+        ][1:]  # Python writes its bytecode in the first round
+    report(arguments.runs, [each[0] for each in rounds])
+    if arguments.varied:
+        print(f"  with {arguments.varied} settings that differ, compared with none:")
+        for label, moment in (("first frame", "frame"), ("list of runs", "runs")):
+            for clock in ("cpu", "wall"):
+                ratios = [
+                    seconds(differing, moment, clock) / seconds(plain, moment, clock) for plain, differing in rounds
+                ]
+                print(f"    {label + ', ' + clock:<24}{statistics.median(ratios):>8.2f}")
 
 
 def measure(folder: Path, runs: int) -> Round:

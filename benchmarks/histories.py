@@ -3,7 +3,9 @@
 import math
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
+from core.config import Tag, nest_settings, setting_specs, setting_values, settings_tagged
+from core.errors import InputError
 from core.events import Evaluated, Finished, Started, Stepped
 from core.resolve import resolve
 
@@ -18,21 +22,28 @@ METHODS = ("clarinet", "gac+dann", "gac+cdan-e", "gac")
 CHART_METRICS = ("complementary_loss", "adversarial_loss", "ascended", "lambda")
 LOAD_METRICS = ("complementary_loss", "least_class_loss", "ascended", "adversarial_loss", "lambda", "entropy")
 EVALUATIONS = 100
+VALUES = 7
+"""Values of a setting in which runs differ."""
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def make_many_runs(runs_dir: Path, runs: int, iterations: int = 20) -> None:
-    """Create finished runs, and ingest them."""
-    make_journals(runs_dir, runs, iterations, evaluations=2)
+def make_many_runs(runs_dir: Path, runs: int, iterations: int = 20, varied: int = 0) -> None:
+    """Create finished runs, which may differ in as many settings, and ingest them."""
+    make_journals(runs_dir, runs, iterations, evaluations=2, varied=varied)
     with Database.open(runs_dir) as db:
         ingest_all(db, runs_dir)
 
 
-def make_journals(runs_dir: Path, runs: int, iterations: int, evaluations: int) -> None:
-    """Create finished runs of several methods, an hour apart, each with a copy of one journal."""
-    journal = b""
+def make_journals(runs_dir: Path, runs: int, iterations: int, evaluations: int, varied: int = 0) -> None:
+    """Create finished runs of several methods, an hour apart, each with a copy of one journal.
+
+    Runs that differ in settings are of one method.
+    """
+    journal, names = b"", varying_settings("basset")[:varied] if varied else []
     for number in range(runs):
-        run = make_run(runs_dir, f"run{number:05}", METHODS[number % len(METHODS)], number)
+        method = "basset" if names else METHODS[number % len(METHODS)]
+        settings = {name: vary(name, method, number) for name in names}
+        run = make_run(runs_dir, f"run{number:05}", method, number, **settings)
         if not journal:
             write_journal(run, iterations, evaluations)
             journal = run.journal.read_bytes()
@@ -49,9 +60,40 @@ def make_long_run(runs_dir: Path, iterations: int, *, ingest: bool = True) -> Ru
     return run
 
 
-def make_run(runs_dir: Path, name: str, method: str, number: int, day: datetime = FIRST_DAY) -> RunDirectory:
-    config = resolve(preset="smoke", task="U->M", method=method, seed=number)
+def make_run(
+    runs_dir: Path, name: str, method: str, number: int, day: datetime = FIRST_DAY, **settings: Any
+) -> RunDirectory:
+    config = resolve(nest_settings(settings), preset="smoke", task="U->M", method=method, seed=number)
     return RunDirectory.create(runs_dir, config, id=name, now=day + timedelta(hours=number))
+
+
+def varying_settings(method: str) -> list[str]:
+    """Return the settings that affect the numbers, and of which the method accepts all values of `vary`."""
+    ignored = settings_tagged(Tag.IDENTITY, Tag.NO_EFFECT, Tag.ROUNDING) | {"stage1.seed"}
+    names = []
+    for spec in setting_specs():
+        with suppress(InputError):
+            for number in range(VALUES):
+                resolve(nest_settings({spec.name: vary(spec.name, method, number)}), preset="smoke", method=method)
+            names += [] if spec.name in ignored or vary(spec.name, method, 1) is None else [spec.name]
+    return names
+
+
+def vary(name: str, method: str, number: int) -> Any:
+    """Return one of several values near the default of a number, either value of a boolean, and None for texts."""
+    value, step = _defaults(method)[name], number % VALUES
+    if isinstance(value, bool):
+        return bool(step % 2)
+    if isinstance(value, int):
+        return value + step
+    if isinstance(value, float):
+        return value * (1 - step / 50) if value else step / 50
+    return None
+
+
+@cache
+def _defaults(method: str) -> dict[str, Any]:
+    return setting_values(resolve(preset="smoke", method=method))
 
 
 def write_journal(run: RunDirectory, iterations: int, evaluations: int = EVALUATIONS) -> None:
