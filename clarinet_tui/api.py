@@ -203,7 +203,7 @@ class History:
         seeds: int = 5,
         by_commit: bool = False,
     ) -> list[dict[str, Any]]:
-        """Return the board: mean and standard deviation over seeds of each method and task.
+        """Return the board: mean and standard deviation over seeds of each method, task and variant.
 
         Args:
             query: Conditions as for `clarinet ls`; empty for all runs.
@@ -213,7 +213,7 @@ class History:
             by_commit: Do not average runs that were started at different git commits.
 
         Returns:
-            A dictionary for each method and task, with the keys of `clarinet table --format csv`.
+            A dictionary for each method, task and variant, with the keys of `clarinet table --format csv`.
 
         Raises:
             InputError: The query is invalid.
@@ -228,7 +228,7 @@ class History:
 
         records = RunRecords(self._db, self.runs_dir)
         board = make_board(records, query, rule=select, preset=preset, seeds=seeds, by_commit=by_commit)
-        return [cell_columns(board, cell) for cell in board.cells.values()]
+        return [cell_columns(board, cell) for cell in board.all_cells()]
 
     def close(self) -> None:
         """Close the database; a `with` statement does so at its end."""

@@ -26,7 +26,7 @@ def join_sweep(db: Database, grid: Grid, configs: Iterable[RunConfig]) -> tuple[
     """
     if not grid.name:
         made = make_name(grid)
-        numbered = (f"{made} {number}" for number in itertools.count(2))
+        numbered = (f"{made}-{number}" for number in itertools.count(2))
         name = next(each for each in itertools.chain([made], numbered) if not count_runs(db, sweep_query(each)))
         return name, [msgspec.structs.replace(config, sweep=name) for config in configs]
     rows = list_runs(db, sweep_query(grid.name), limit=-1)

@@ -16,7 +16,7 @@ from clarinet_tui.place import SlurmOptions
 from clarinet_tui.runs.annotations import read_creating_command
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.slurm.options import format_pairs
-from clarinet_tui.text import format_task, shell_command, shorten
+from clarinet_tui.text import format_task, shell_command
 from core.config import RunConfig, flatten_settings, format_value, merge_settings, nest_settings
 from core.errors import InputError
 from core.resolve import minimal_settings, resolve
@@ -70,14 +70,12 @@ def expand_grid(grid: Grid, cores: int | None = None) -> list[RunConfig]:
 
 
 def make_name(grid: Grid) -> str:
-    """Return a name for the sweep from what it varies, such as "basset classifier_rate" or "methods × tasks"."""
+    """Return a name from what the sweep varies, which needs no quotes: basset-classifier_rate, methods-tasks."""
     axes = {"methods": grid.methods, "tasks": grid.tasks, **grid.axes}
     varied = [name for name, values in axes.items() if len(values) > 1]
-    words = [grid.methods[0]] if len(grid.methods) == 1 else []
-    words += [" × ".join(varied)] if varied else []
-    if set(varied) <= {"methods"}:
-        words.append(format_task(grid.tasks[0]).replace("→", "->"))
-    return shorten(" ".join(words), MAX_MADE_NAME)
+    words = [*(grid.methods[:1] if len(grid.methods) == 1 else []), *varied]
+    words += [format_task(grid.tasks[0])] if set(varied) <= {"methods"} else []
+    return re.sub(r"[^\w.+-]+", "-", "-".join(words))[:MAX_MADE_NAME]
 
 
 def validate_name(name: Any, source: str) -> str:

@@ -26,9 +26,9 @@ def test_a_sweep_has_a_name_that_no_other_has(runs: Path) -> None:
     rates = (*SMOKE, "--methods", "basset", "--grid", "classifier_rate=0.01,0.02")
     assert [len(invoke_json(runs, "sweep", *rates)) for _ in range(2)] == [2, 2]
     assert "Sweep mine\n1 run queued" in invoke(runs, "sweep", *SMOKE, "--name", "mine").stdout
-    assert sweep_names(runs) == ["basset classifier_rate", "basset classifier_rate 2", "mine"]
+    assert sweep_names(runs) == ["basset-classifier_rate", "basset-classifier_rate-2", "mine"]
     assert len(invoke_json(runs, "ls", "sweep:mine")) == 1
-    assert len(invoke_json(runs, "ls", 'sweep:"basset classifier_rate"')) == 2
+    assert len(invoke_json(runs, "ls", "sweep:basset-classifier_rate")) == 2
     assert "mine" in invoke(runs, "ls", "--columns", "id,sweep").stdout
     assert "--name: expected 1 to 100 printable" in invalid(runs, "sweep", *SMOKE, "--name", "a\nb")
     assert "expected a FILE, or what to train" in invalid(runs, "sweep", "--name", "mine")

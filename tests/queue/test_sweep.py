@@ -113,14 +113,14 @@ def test_commands_can_be_typed() -> None:
 @pytest.mark.parametrize(
     ("methods", "tasks", "axes", "name"),
     [
-        (["basset"], ["Y->D"], {}, "basset Y->D"),
-        (["basset"], ["Y->D"], {"classifier_rate": [0.1, 0.2]}, "basset classifier_rate"),
-        (["basset"], ["Y->D"], {"classifier_rate": [0.1]}, "basset Y->D"),
-        (["basset"], ["/data/photos->/data/scans"], {}, "basset photos->scans"),
-        (["basset"], ["M->U", "U->M"], {}, "basset tasks"),
-        (["basset", "gac"], ["M->U"], {}, "methods M->U"),
-        (["basset", "gac"], ["M->U", "U->M"], {}, "methods × tasks"),
-        (["basset", "gac"], ["M->U"], {"epochs": [1, 2], "crop": [0, 0.1]}, "methods × epochs × crop"),
+        (["basset"], ["Y->D"], {}, "basset-Y-D"),
+        (["basset"], ["Y->D"], {"classifier_rate": [0.1, 0.2]}, "basset-classifier_rate"),
+        (["basset"], ["Y->D"], {"classifier_rate": [0.1]}, "basset-Y-D"),
+        (["basset"], ["/data/photos->/data/scans"], {}, "basset-photos-scans"),
+        (["basset"], ["M->U", "U->M"], {}, "basset-tasks"),
+        (["basset", "gac"], ["M->U"], {}, "methods-M-U"),
+        (["basset", "gac"], ["M->U", "U->M"], {}, "methods-tasks"),
+        (["basset", "gac"], ["M->U"], {"epochs": [1, 2], "crop": [0, 0.1]}, "methods-epochs-crop"),
     ],
 )
 def test_a_name_is_made_of_what_varies(
