@@ -96,18 +96,17 @@ def neighbourhood_density(z: Tensor) -> Tensor:
 def draw_partners(p: Tensor, generator: torch.Generator) -> Tensor:
     """Return the image that each image is mixed with in MixVal: for one half a random one of the same predicted class.
 
-    For the other half it is one of another class, unless a class has more than half of the images. The images are
+    For the other half it is a random one of any class; a class with a single image has none of its own. The images are
     shuffled by `generator`, one of the host, and grouped by class in the order of their first members, so that the
     pairs do not depend on the order of the classes.
     """
-    count = len(p)
-    order = torch.randperm(count, generator=generator).to(p.device)
+    order = torch.randperm(len(p), generator=generator).to(p.device)
     shuffled = p.argmax(dim=1)[order]
     first_alike = (shuffled.unsqueeze(1) == shuffled).to(torch.uint8).argmax(dim=1)
     grouped = order[first_alike.argsort(stable=True)]
-    is_even = torch.arange(count, device=p.device) % 2 == 0
-    partners = torch.where(is_even, grouped.roll(-1), grouped.roll(-(count // 2)))
-    return torch.empty_like(partners).scatter_(0, grouped, partners)
+    alike, any_class = (torch.empty_like(order).scatter_(0, images, images.roll(-1)) for images in (grouped, order))
+    half = order[: len(p) // 2]
+    return any_class.scatter_(0, half, alike[half])
 
 
 def mix(images: Tensor, partners: Tensor) -> Tensor:
