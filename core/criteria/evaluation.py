@@ -94,19 +94,20 @@ def neighbourhood_density(z: Tensor) -> Tensor:
 
 
 def draw_partners(p: Tensor, generator: torch.Generator) -> Tensor:
-    """Return the image that each image is mixed with in MixVal: for one half a random one of the same predicted class.
+    """Return the image that each image is mixed with in MixVal, never itself if there are two or more.
 
-    For the other half it is a random one of any class; a class with a single image has none of its own. The images are
-    shuffled by `generator`, one of the host, and grouped by class in the order of their first members, so that the
-    pairs do not depend on the order of the classes.
+    For one half it is a random one of the same predicted class if that has several, for the other half a random one of
+    any class. `generator` is one of the host. The pairs do not depend on the order of the classes.
     """
     order = torch.randperm(len(p), generator=generator).to(p.device)
-    shuffled = p.argmax(dim=1)[order]
-    first_alike = (shuffled.unsqueeze(1) == shuffled).to(torch.uint8).argmax(dim=1)
-    grouped = order[first_alike.argsort(stable=True)]
-    alike, any_class = (torch.empty_like(order).scatter_(0, images, images.roll(-1)) for images in (grouped, order))
+    classes, positions = p.argmax(dim=1)[order].sort(stable=True)
+    grouped = order[positions]
+    first_of_class = grouped[torch.searchsorted(classes, classes)]
+    next_of_class = torch.where(classes == classes.roll(-1), grouped.roll(-1), first_of_class)
+    alike = torch.empty_like(order).scatter_(0, grouped, next_of_class)
+    partners = torch.empty_like(order).scatter_(0, order, order.roll(-1))
     half = order[: len(p) // 2]
-    return any_class.scatter_(0, half, alike[half])
+    return partners.scatter(0, half, torch.where(alike[half] == half, partners[half], alike[half]))
 
 
 def mix(images: Tensor, partners: Tensor) -> Tensor:

@@ -270,6 +270,16 @@ def test_half_of_the_partners_are_of_the_same_class_and_half_of_any() -> None:
     assert len({tuple(draw_partners(PERFECT, generator(seed)).tolist()) for seed in range(5)}) == 5
 
 
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=30), st.integers(0, 2**32))
+def test_the_first_half_of_the_images_has_partners_of_its_classes(labels: list[int], seed: int) -> None:
+    y = torch.tensor(labels)
+    partners = draw_partners(one_hot(y), generator(seed))
+    half = torch.randperm(len(y), generator=generator(seed))[: len(y) // 2]
+    for image in half.tolist():
+        assert labels.count(labels[image]) == 1 or y[partners[image]] == y[image]
+
+
 def test_partners_depend_on_their_own_generator_alone() -> None:
     before = torch.random.get_rng_state()
     first = draw_partners(PERFECT, generator(7))
