@@ -117,7 +117,7 @@ async def test_several_runs_are_a_sweep_which_is_extended(held: Path) -> None:
         await expect_text(pilot, "#icml")
         app.action_view("launch")
         focus(pilot, "sweep")
-        await pilot.press(*"clarinet Y->D")
+        await pilot.press(*"clarinet-Y-D")
         focus(pilot, "seeds")
         await pilot.press(*"1..3")
         await expect_text(pilot, "3 runs")
@@ -125,7 +125,7 @@ async def test_several_runs_are_a_sweep_which_is_extended(held: Path) -> None:
         await wait_until(pilot, lambda: len(waiting(held)) == 3, "one more run")
         await expect_text(pilot, "2 exist already")
         runs = [RunDirectory(held, entry) for entry in waiting(held)]
-        assert {run.read_config().sweep for run in runs} == {"clarinet Y->D"}
+        assert {run.read_config().sweep for run in runs} == {"clarinet-Y-D"}
         assert sorted(run.read_config().seed for run in runs) == [1, 2, 3]
 
 
