@@ -147,13 +147,8 @@ class RunActions:
         options = directory_options(self.runs_dir, self.data_dir if data else None)
         return f"{command} {shlex.join(options)}" if options else command
 
-    def make_form(self, run: str) -> ActionResult:
-        from clarinet_tui.ui.launch_form import make_form
-
-        return ActionResult(form=make_form(RunDirectory(self.runs_dir, run).read_config()))
-
-    def make_sweep_form(self, runs: Iterable[str], sweep: str) -> ActionResult:
-        """Return the form that starts the runs of a sweep again, which extends it."""
+    def make_form(self, runs: Iterable[str], sweep: str = "") -> ActionResult:
+        """Return the form that starts the runs again, as a part of a sweep if one is named."""
         from clarinet_tui.ui.launch_form import make_form
 
         configs = [RunDirectory(self.runs_dir, run).read_config() for run in runs]

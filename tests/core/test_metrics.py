@@ -15,7 +15,7 @@ CATALOGUE = "core/metrics.py"
 COLUMNS = ("clarinet_tui/history/schema.py", "clarinet_tui/history/query_language.py")
 """Columns of tables, and fields of queries."""
 EMITTERS = ("core/methods/", "core/events.py")
-SETTINGS = ("core/presets.py", "clarinet_tui/queue/demo.py")
+SETTINGS = ("core/presets.py", "clarinet_tui/queue/demo.py", "clarinet_tui/ui/usual_settings.py")
 """The learning rates are settings as well."""
 
 

@@ -145,7 +145,7 @@ class SweepScreen(RunActionScreen):
 
     def action_clone(self) -> None:
         if runs := self.target_runs():
-            self.start_action(partial(self.actions.make_sweep_form, runs[::-1], self.state.sweep), self._open_clone)
+            self.start_action(partial(self.actions.make_form, runs[::-1], self.state.sweep), self._open_clone)
 
     def action_show_runs(self) -> None:
         self.state.history_query = sweep_query(self.state.sweep)

@@ -337,7 +337,7 @@ class RunActionScreen(ViewScreen):
 
     def action_clone(self) -> None:
         if self._require_runs() and (run := self.run_in_view()):
-            self.start_action(partial(self.actions.make_form, run), self._open_clone)
+            self.start_action(partial(self.actions.make_form, [run]), self._open_clone)
 
     def _open_clone(self, result: ActionResult) -> None:
         if result.form:
