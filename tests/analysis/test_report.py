@@ -195,7 +195,7 @@ def test_browser_shows_the_page_without_network_requests(tmp_path: Path, page: s
         drawn = browser.evaluate(
             "[...document.querySelectorAll('svg')].filter(svg => svg.getBBox().width > 200).length"
         )
-        assert images == drawn == 7
+        assert images == drawn == 8
         assert browser.evaluate("document.title").startswith("Everything")
         assert set(browser.requests) == {file.as_uri()}
         assert browser.console_errors == []
