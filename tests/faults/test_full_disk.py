@@ -132,7 +132,7 @@ def test_a_queue_change_on_a_full_disk_is_refused_and_can_be_repeated(tmp_path: 
         enqueue_directly(one, two, paused=True)
         with running_supervisor(runs):
             requests.hold(runs, ["one"], False)
-            wait_until(lambda: last_event(one) == "finished", runs)
+            wait_until(lambda: [entry.id for entry in read_queue(runs).entries] == ["two"], runs)
             filler = fill(disk)
             with pytest.raises(InputError, match=r"queue\.json: cannot be written: No space left on device"):
                 requests.hold(runs, ["two"], False)

@@ -65,11 +65,11 @@ def test_stopped_cancelled_killed_and_preempted_runs_continue(cluster: Cluster, 
         requests.stop(frozen, 0)
 
     interruptions: dict[RunDirectory, Callable[[], object]] = {
-        frozen: freeze_and_stop,
-        stopped: lambda: requests.stop(stopped, 60),
         killed: lambda: signal_worker(killed, signal.SIGKILL),
+        stopped: lambda: requests.stop(stopped, 60),
     }
     interrupt_all(cluster, interruptions)
+    interrupt_all(cluster, {frozen: freeze_and_stop})  # last: it takes seconds, in which the others would end
     assert requests.wait_until_stopped(stopped, 60)
     assert follow(stopped) == "stopped"
     resume([stopped], LaunchOptions.from_paths(stopped.runs_dir, tmp_path))
