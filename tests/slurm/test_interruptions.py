@@ -57,7 +57,7 @@ def interrupt_all(
 def test_stopped_cancelled_killed_and_preempted_runs_continue(cluster: Cluster, tmp_path: Path) -> None:
     """Slurm wakes the processes of a job that it cancels, so that even a frozen run saves itself."""
     frozen = submit_long_run(tmp_path, "n1", LONG)
-    twice = SHORTER | {"epochs": 75}  # long enough to be interrupted a second time
+    twice = SHORTER | {"epochs": 200}  # long enough to be interrupted a second time
     stopped, killed = submit_long_run(tmp_path, "n1", twice), submit_long_run(tmp_path, settings=twice)
 
     def freeze_and_stop() -> None:
@@ -86,8 +86,8 @@ def test_stopped_cancelled_killed_and_preempted_runs_continue(cluster: Cluster, 
         assert_like_home(run, tmp_path / "home")
     assert attempts_of(stopped) == ["stopped", "ended by Slurm", "finished"]
     assert attempts_of(killed) == ["requeued", "ended by Slurm", "finished"]
-    log = invoke(killed.runs_dir, "logs", killed.id).stdout
-    assert [text in log for text in ("epoch 75", "Slurm job", "DUE TO PREEMPTION")] == [True] * 3
+    log = invoke(killed.runs_dir, "logs", killed.id, "--lines", "1000").stdout
+    assert [text in log for text in ("epoch 200", "Slurm job", "DUE TO PREEMPTION")] == [True] * 3
 
 
 def preempt(cluster: Cluster, node: str) -> None:
